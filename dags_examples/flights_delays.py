@@ -5,7 +5,7 @@ result lies in `delays` below the Airflow Variable `flights_data` (default: `dat
 replaced when it is read again, and in `journal`, to which each run appends the days that it has read.
 
 When `flights_clean` was reset or rewound below what this DAG has read, `delays` fails and says so. Trigger the DAG with
-`on_upstream_rewind` set to `rewind` to go back along with it (`rewind_keep`: without removing what the undone runs
+`on_rewind` set to `rewind` to go back along with it (`rewind_keep`: without removing what the undone runs
 wrote, so the journal has their rows twice), or to `ignore` to keep what was read.
 """
 
@@ -32,7 +32,7 @@ with DAG(
     catchup=False,
     max_active_runs=1,
     default_args={"retries": 2},
-    params={"on_upstream_rewind": Param("fail", enum=["fail", "rewind", "rewind_keep", "ignore"])},
+    params={"on_rewind": Param("fail", enum=["fail", "rewind", "rewind_keep", "ignore"])},
     tags=["bookmarks", "example"],
     doc_md=__doc__,
 ):
@@ -45,8 +45,8 @@ with DAG(
             f"{DATA}/journal",
             "--upstream",
             UPSTREAM,
-            "--on-upstream-rewind",
-            "{{ params.on_upstream_rewind }}",
+            "--on-rewind",
+            "{{ params.on_rewind }}",
         ],
         bookmark_upstream=[UPSTREAM],
     )

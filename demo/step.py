@@ -95,7 +95,7 @@ class Demonstration:
         self._check(step, what, self.clean, played, self.clean_expected, sources)
 
     def run_delays(
-        self, step: int, what: str, days: Collection[date], moment: datetime, *, on_upstream_rewind: str = "fail"
+        self, step: int, what: str, days: Collection[date], moment: datetime, *, on_rewind: str = "fail"
     ) -> None:
         """Play the DAG that keeps delays; its watermark is the run of the other that it has read up to."""
         before = self.delays_expected
@@ -108,7 +108,7 @@ class Demonstration:
         sources = count_sources(self.landing.folder)
         # A set: what is read again after a rewind is a row that the journal had, and has once.
         self.delivered |= {(day, sources[day].rows) for day in days}
-        played = self._played(self.delays, moment, on_upstream_rewind=on_upstream_rewind)
+        played = self._played(self.delays, moment, on_rewind=on_rewind)
         self._check(step, what, self.delays, played, self.delays_expected, sources)
         released_by = played.xcom["wait"]["run_number"]
         compare("run that released it, empty or not", str(self.clean_expected.run_number), released_by)
@@ -148,11 +148,11 @@ class Demonstration:
         self._note(line)
 
     def _played(
-        self, stage: Stage, moment: datetime, *, fault: str | None = None, on_upstream_rewind: str | None = None
+        self, stage: Stage, moment: datetime, *, fault: str | None = None, on_rewind: str | None = None
     ) -> Played:
         self.say(f"  {stage.dag_id}: playing" + (f", its driver is killed at {fault}" if fault else ""))
         self.playing = stage.dag_id
-        conf = {} if on_upstream_rewind is None else {"on_upstream_rewind": on_upstream_rewind}
+        conf = {} if on_rewind is None else {"on_rewind": on_rewind}
         return self.airflow.play(stage.dag_id, moment, conf=conf, fault=fault)
 
     def _check(self, step: int, what: str, stage: Stage, played: Played, expected: Expected, sources: Days) -> None:
@@ -263,7 +263,7 @@ def go_back(demo: Demonstration, step: int) -> None:
     moment = demo.next_date()
     demo.run_clean(step, "nothing new", [], moment)
     demo.delays_expected = replace(demo.delays_expected, epoch=2)
-    demo.run_delays(step, "goes back along", after_the_first_run, moment, on_upstream_rewind="rewind")
+    demo.run_delays(step, "goes back along", after_the_first_run, moment, on_rewind="rewind")
 
 
 def _days_after(demo: Demonstration, first: int) -> list[date]:

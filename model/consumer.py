@@ -1,6 +1,6 @@
 """A second, smaller model: a consumer reads the runs of an upstream that goes on, is rewound and is replayed.
 
-`policy` is the consumer's `on_upstream_rewind`: "rewind" goes back before the lowest run that changed, "ignore" takes
+`policy` is the consumer's `on_rewind`: "rewind" goes back before the lowest run that changed, "ignore" takes
 note and goes on.
 """
 

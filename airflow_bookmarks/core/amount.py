@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 FILES = "files"
-UNIT, COUNT = "unit", "count"  # among the facts of a plan whose unit is not files
+UNIT, COUNT = "unit", "count"  # among the stats of a plan whose unit is not files
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,23 +22,23 @@ class Amount:
     rows: int | None = None
 
     @classmethod
-    def of_facts(cls, facts: Mapping[str, Any]) -> Amount:
-        """Read it from the facts that were stored with a plan, or measured by its run; without a unit it is of files.
+    def of_stats(cls, stats: Mapping[str, Any]) -> Amount:
+        """Read it from the stats that were stored with a plan, or measured by its run; without a unit it is of files.
 
         Example:
-            >>> Amount.of_facts({"files": 3, "bytes": 120})
+            >>> Amount.of_stats({"files": 3, "bytes": 120})
             Amount(unit='files', count=3, bytes=120, rows=None)
-            >>> Amount.of_facts({"unit": "keys", "count": 2})
+            >>> Amount.of_stats({"unit": "keys", "count": 2})
             Amount(unit='keys', count=2, bytes=None, rows=None)
         """
-        unit = facts.get(UNIT, FILES)
-        return cls(unit, facts.get(FILES if unit == FILES else COUNT), facts.get("bytes"), facts.get("rows"))
+        unit = stats.get(UNIT, FILES)
+        return cls(unit, stats.get(FILES if unit == FILES else COUNT), stats.get("bytes"), stats.get("rows"))
 
-    def facts(self) -> dict[str, Any]:
-        """Return it as it stands among the facts of a plan; `of_facts` reads it. What is not known is left out.
+    def stats(self) -> dict[str, Any]:
+        """Return it as it stands among the stats of a plan; `of_stats` reads it. What is not known is left out.
 
         Example:
-            >>> Amount("keys", 2).facts()
+            >>> Amount("keys", 2).stats()
             {'unit': 'keys', 'count': 2}
         """
         unit = {FILES: self.count} if self.unit == FILES else {UNIT: self.unit, COUNT: self.count}

@@ -248,7 +248,7 @@ class SourceSwitchedError(SourceError):
             "now. Nothing was read or changed: the position of one source says nothing of another. Give the new "
             "source a context of its own; or read(ctx, on_source_change='reset') starts it from the beginning, 'keep' "
             "goes on from the stored position where the kind is the same: what lies under other paths than before is "
-            "read, also where it is a copy. If the same files lie in another place now, read(ctx, moved_from='<the old "
+            "read, also where it is a copy. If the same files lie in another place now, .files(moved_from='<the old "
             f"folder>') or 'airflow-bookmarks relocate {job} {ctx} --from OLD --to NEW' lets them count as read."
         )
         self.job, self.ctx, self.stored, self.given = job, ctx, stored, given
@@ -292,8 +292,9 @@ class UpstreamRewoundError(SourceError):
         super().__init__(
             f"REWOUND: upstream {upstream!r} went back to {back}, and job {job!r} has consumed it up to run "
             f"{consumed}. Nothing was read or changed, and each further run ends here until it is decided. Decide with "
-            f"on_upstream_rewind: 'rewind' takes {job!r} back along, removes what its undone runs published, and reads "
-            f"on from there; 'rewind_keep' leaves that; 'ignore' keeps what was consumed and takes note. {way}."
+            f".upstream(..., on_rewind=...): 'rewind' takes {job!r} back along, removes what its undone runs "
+            "published, and reads on from there; 'rewind_keep' leaves that; 'ignore' keeps what was consumed and takes "
+            f"note. {way}."
         )
         self.job, self.upstream, self.consumed, self.target = job, upstream, consumed, target
 
@@ -305,9 +306,9 @@ class UpstreamReplayedError(SourceError):
         super().__init__(
             f"REPLAYED: run {replayed} of upstream {upstream!r} was replayed, so its output is another one than job "
             f"{job!r} has read; that has consumed it up to run {consumed}. Nothing was read or changed, and each "
-            f"further run ends here until it is decided. Decide with on_upstream_rewind: 'rewind' takes {job!r} back "
-            f"to before it read run {replayed}, removes what its undone runs published, and reads on from there; "
-            f"'rewind_keep' leaves that; 'ignore' keeps what was consumed and takes note. {way}."
+            f"further run ends here until it is decided. Decide with .upstream(..., on_rewind=...): 'rewind' takes "
+            f"{job!r} back to before it read run {replayed}, removes what its undone runs published, and reads on from "
+            f"there; 'rewind_keep' leaves that; 'ignore' keeps what was consumed and takes note. {way}."
         )
         self.job, self.upstream, self.consumed, self.replayed = job, upstream, consumed, replayed
 
@@ -319,7 +320,7 @@ class RewindAlongRefusedError(SourceError):
         by = "" if by_hand is None else f"; 'airflow-bookmarks {by_hand} --clean', by hand, removes them all the same"
         super().__init__(
             f"REWOUND: upstream {upstream!r} went back to run {target}, and job {job!r} can't go back along with "
-            f"on_upstream_rewind='rewind', which removes what its undone runs published: {why}. Nothing was read or "
+            f"on_rewind='rewind', which removes what its undone runs published: {why}. Nothing was read or "
             "changed. Choose: 'rewind_keep' goes back along and leaves those rows in place, so an append target has "
             f"them twice until they are removed by hand; 'ignore' keeps what was consumed and takes note{by}."
         )

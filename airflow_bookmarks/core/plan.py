@@ -63,8 +63,8 @@ class Plan(Protocol):
         """How much of it was read before."""
         ...
 
-    def facts(self) -> dict[str, Any]:
-        """Return what a person wants to know of it: plain JSON values, the amount as `Amount.facts` has it."""
+    def stats(self) -> dict[str, Any]:
+        """Return what a person wants to know of it: plain JSON values, the amount as `Amount.stats` has it."""
         ...
 
     def summary(self) -> str:
@@ -116,7 +116,7 @@ class FilePlan:
     `partition_types` gives the settled Spark type of each partition column; `partitions` what was listed of them (for
     log and metrics; not stored with the plan). `unread` names, for some of the reasons of `skipped`, the files.
     `sequence` is by what the files are ordered, where that is not their time; `seen` what was ever listed of a sequence
-    or of a column of days, where gaps are looked for (among the facts; not stored with the plan). `quarantined` are
+    or of a column of days, where gaps are looked for (among the stats; not stored with the plan). `quarantined` are
     files that this run found it can't parse. `again` names the planned files that were read before, and `companions`
     those of them that are as they were: they are read because something else of their group is new or changed.
     """
@@ -193,9 +193,9 @@ class FilePlan:
         """Return the same plan with other partition types."""
         return replace(self, partition_types=dict(types))
 
-    def facts(self) -> dict[str, Any]:
+    def stats(self) -> dict[str, Any]:
         """Return what a person wants to know of it: plain JSON values."""
-        facts: dict[str, Any] = {
+        stats: dict[str, Any] = {
             "files": len(self.files),
             "bytes": self.files.total_bytes,
             "listed": self.listed,
@@ -204,19 +204,19 @@ class FilePlan:
             READ_AGAIN: self.read_again,
         }
         if self.partition_types:
-            facts["partition_types"] = dict(self.partition_types)
+            stats["partition_types"] = dict(self.partition_types)
         if self.partitions is not None:
             counts = self.partitions
-            facts["partitions"] = {
+            stats["partitions"] = {
                 "listed": counts.listed,
                 "pruned": counts.pruned,
                 "skipped": len(counts.skipped),
             }
         if self.seen is not None:
-            facts["gaps"] = self.seen.facts()
+            stats["gaps"] = self.seen.stats()
         if self.quarantined:
-            facts["quarantined"] = len(self.quarantined)
-        return facts
+            stats["quarantined"] = len(self.quarantined)
+        return stats
 
     def encode(self) -> bytes:
         """Return the plan as stored: a JSON document, deflated.
@@ -307,12 +307,12 @@ class UpstreamPlan(FilePlan):
         """Which runs of the other job the plan covers."""
         return self.window
 
-    def facts(self) -> dict[str, Any]:
+    def stats(self) -> dict[str, Any]:
         """Return what a person wants to know of it: plain JSON values."""
         up = self.window
         window = {"job": up.job, "output": up.output, "after": up.after, "until": up.until, "epoch": up.epoch,
                   "changes": up.changes, "runs": [n for n, _ in up.runs], "replaced": up.replaced}  # fmt: skip
-        return {**FilePlan.facts(self), "upstream": window}
+        return {**FilePlan.stats(self), "upstream": window}
 
     @classmethod
     def decode(cls, body: bytes) -> UpstreamPlan:

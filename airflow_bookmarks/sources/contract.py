@@ -1,6 +1,6 @@
 """What the package relies on in a kind of source of a user's own, checked before anything of it is stored.
 
-A name, a fact or a watermark of another type than its readers expect would be stored, and make the job unreadable.
+A name, a stat or a watermark of another type than its readers expect would be stored, and make the job unreadable.
 """
 
 from __future__ import annotations
@@ -70,28 +70,28 @@ def check_source(source: Any) -> None:
         )
 
 
-def facts_of(plan: Plan) -> dict[str, Any]:
-    """Return what is stored of a plan for people: its facts, with its amount.
+def stats_of(plan: Plan) -> dict[str, Any]:
+    """Return what is stored of a plan for people: its stats, with its amount.
 
     Raises:
         MisuseError: one of them is not what its readers rely on. Nothing was stored.
     """
     if isinstance(plan, FilePlan):
-        return plan.facts()
+        return plan.stats()
     amount = plan.amount
     counts = (amount.count, amount.bytes, amount.rows) if isinstance(amount, Amount) else ("",)
     if not isinstance(amount, Amount) or not _is_unit(amount.unit) or not all(c is None or is_size(c) for c in counts):
         raise _refused(plan, f"its amount is {_shown(amount)}", "Let it be Amount(<unit>, <number or None>)")
     # Unit and count as the amount has them: a second word on it could only differ.
-    facts = {name: value for name, value in plan.facts().items() if name not in (UNIT, COUNT)} | amount.facts()
-    taken = sorted(_TAKEN & facts.keys())
+    stats = {name: value for name, value in plan.stats().items() if name not in (UNIT, COUNT)} | amount.stats()
+    taken = sorted(_TAKEN & stats.keys())
     if taken:
-        raise _refused(plan, f"its facts name {taken[0]!r}, which has a meaning of its own here", "Name it otherwise")
-    for name, value in facts.items():
+        raise _refused(plan, f"its stats name {taken[0]!r}, which has a meaning of its own here", "Name it otherwise")
+    for name, value in stats.items():
         is_valid, what = KNOWN.get(name, (None, ""))
         if is_valid is not None and not is_valid(value):
-            raise _refused(plan, f"the fact {name!r} is {what} ({_shown(value)})", "Mend it, or name it otherwise")
-    return facts
+            raise _refused(plan, f"the stat {name!r} is {what} ({_shown(value)})", "Mend it, or name it otherwise")
+    return stats
 
 
 def checked_position(kind: SourceKind[Any] | None, position: Position) -> Position:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar, runtime_checkable
 
 from airflow_bookmarks.core.errors import OptionError
 from airflow_bookmarks.core.metadata.file_plan import FilePlanMetadata
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from airflow_bookmarks.core.plan import Plan
     from airflow_bookmarks.core.position import Position
     from airflow_bookmarks.core.run import SourceRef
+    from airflow_bookmarks.core.selection.bound import Bound
 
 
 P = TypeVar("P", bound="Plan")
@@ -37,7 +38,7 @@ class Relocation:
     counted_as: str | None
 
     @property
-    def facts(self) -> Mapping[str, Any]:
+    def stats(self) -> Mapping[str, Any]:
         """It as plain values, for the record of a change or a run."""
         return {"from": self.old, "to": self.new, **self.counts, "counted_as": self.counted_as}
 
@@ -55,11 +56,11 @@ class PlanInput:
 
     `load` fetches segments of a ledger by content hash; `partition_types` are those settled in earlier runs.
     `start` says where to begin without a position: what lies before counts as read. `watermark` is that of the
-    position, `facts` what the run that moved it last recorded with its plan, and `read_at` when by its clock that
-    run began. A source of files goes by `file_metadata`, which is typed; a kind of your own reads from `facts` what its
+    position, `stats` what the run that moved it last recorded with its plan, and `read_at` when by its clock that
+    run began. A source of files goes by `file_metadata`, which is typed; a kind of your own reads from `stats` what its
     own plans have recorded. `moved` says that it is the position after a move of its files, which the run that
     commits stores. `is_set` tells that the position is none that a run has left: what counts as read is more, or less,
-    than the facts tell. `new_artifact` returns the URI of a new folder below the store's `state_uri`, for what has to
+    than the stats tell. `new_artifact` returns the URI of a new folder below the store's `state_uri`, for what has to
     be kept with the position that the plan leads to (`Position.artifacts`).
     """
 
@@ -68,7 +69,7 @@ class PlanInput:
     partition_types: Mapping[str, str] = field(default_factory=dict)
     start: Start = BEGINNING
     watermark: str | None = None
-    facts: Mapping[str, Any] = field(default_factory=dict)
+    stats: Mapping[str, Any] = field(default_factory=dict)
     read_at: datetime | None = None
     moved: Relocation | None = None
     is_set: bool = False
@@ -77,7 +78,7 @@ class PlanInput:
     @property
     def file_metadata(self) -> FilePlanMetadata:
         """What a plan of files has settled and left for the next one."""
-        metadata = FilePlanMetadata.of_stats(self.facts)
+        metadata = FilePlanMetadata.of_stats(self.stats)
         # A set may lead back: what lies between was not read, so no folder of it is old.
         return replace(metadata, newest_partition=None) if self.is_set else metadata
 
@@ -133,4 +134,21 @@ class Source(Protocol[P]):
 
     def recheck(self, plan: P) -> Recheck:
         """Look at the planned input again, before the commit."""
+        ...
+
+
+@runtime_checkable
+class BoundedSource(Source[P], Protocol[P]):
+    """A source that can leave a part of what is new to the next run, as `job.batches` asks for.
+
+    Its plans then say so (`has_more`), and count what they leave out as "over_bound" among `skipped`.
+    """
+
+    @property
+    def bounds(self) -> frozenset[str]:
+        """The names of the bounds that it takes: "max_rows", "max_bytes", "max_files", "window"."""
+        ...
+
+    def bounded(self, bound: Bound) -> Source[P]:
+        """Return a source that plans no more than `bound` at a time, but something if anything is new."""
         ...

@@ -13,49 +13,43 @@ from airflow_bookmarks.core.errors import MisuseError, OptionError
 from airflow_bookmarks.core.job import check_name
 from airflow_bookmarks.core.option import Option, check_choice
 from airflow_bookmarks.core.rules.emptiness import WhenEmpty
-from airflow_bookmarks.core.rules.shard import Shard, ShardBy, VirtualShard, shard_name
-from airflow_bookmarks.core.selection.bound import Bound
+from airflow_bookmarks.core.rules.shard import Shard, shard_name
+from airflow_bookmarks.core.selection.bound import UNBOUND, Bound
 from airflow_bookmarks.core.settings import Settings
 from airflow_bookmarks.core.text.cause import cause_of
 from airflow_bookmarks.files.access import by_own_access, present_access, reached_by
 from airflow_bookmarks.lifecycle.changes.naming import key_of
 from airflow_bookmarks.lifecycle.history.shards import Layout, check_not_sharded
-from airflow_bookmarks.lifecycle.protocol.source_cleanup import Disposal, OnPublished
 from airflow_bookmarks.lifecycle.run.detached import DetachedRun
 from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
 from airflow_bookmarks.lifecycle.run.environment import environment_of
 from airflow_bookmarks.lifecycle.run.replay import ReplayRun
 from airflow_bookmarks.lifecycle.state.manifest import Manifests
 from airflow_bookmarks.sinks.staging import OnUnknownRuns
-from airflow_bookmarks.sources.files.options import FileOptions, OnOverwrite, OnTouch, OnUnmatched
 from airflow_bookmarks.sources.files.scan import Looks
 from airflow_bookmarks.spark.arguments import Arguments
+from airflow_bookmarks.spark.contexts.options import Batches, ReadOptions, ReadShare
 from airflow_bookmarks.spark.inputs import Inputs, state_folders
-from airflow_bookmarks.spark.read_options import Batches, ReadOptions, ReadShare
 from airflow_bookmarks.spark.spark_names import reads_a_context, writes_an_output
 
 # Nothing that imports pyspark: a job without Spark works where it isn't installed.
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
     from types import TracebackType
 
     from pyspark.sql import DataFrame, SparkSession
 
     from airflow_bookmarks.core.option import OnUnused
-    from airflow_bookmarks.core.rules.schema import InferSchema, OnSchemaChange
+    from airflow_bookmarks.core.rules.schema import OnSchemaChange
     from airflow_bookmarks.core.run import ContextState
     from airflow_bookmarks.files.access import FileAccess
     from airflow_bookmarks.lifecycle.protocol.acquire import OnConflict
     from airflow_bookmarks.lifecycle.run.checks.expectation import Condition
     from airflow_bookmarks.lifecycle.run.session import RunSession
     from airflow_bookmarks.lifecycle.state.job_state import JobState
-    from airflow_bookmarks.lifecycle.state.quarantine import OnCorrupt
     from airflow_bookmarks.lifecycle.state.summary import Summary
-    from airflow_bookmarks.lifecycle.state.verification import OnMissing
     from airflow_bookmarks.sources.source import OnSourceChange
-    from airflow_bookmarks.sources.upstream.rewind import OnRewind
     from airflow_bookmarks.spark.reader import BookmarkedReader
-    from airflow_bookmarks.spark.readers.files import Way
     from airflow_bookmarks.spark.reference import ReferenceReader, References
     from airflow_bookmarks.spark.use import Uses
     from airflow_bookmarks.spark.writer import BookmarkedWriter
@@ -230,8 +224,9 @@ class BookmarkedJob:
         runs is a single batch.
 
         Args:
-            max_files, max_bytes, max_rows, window: how much one batch reads of each context; see `read`. A bound given
-                to `read` itself takes precedence for its context.
+            max_files, max_bytes, max_rows, window: how much one batch reads of each context; see
+                `BookmarkedReader.files` and `.upstream`. A bound given there takes precedence for its context. A kind
+                of source that can't be bounded like this refuses it.
 
         Raises:
             OptionError: a bound is not a positive number or duration.
@@ -447,161 +442,56 @@ class BookmarkedJob:
         self,
         ctx: str,
         *,
-        on_overwrite: OnOverwrite = "reprocess",
-        on_missing: OnMissing = "error",
-        on_upstream_rewind: OnRewind = "fail",
         on_source_change: OnSourceChange = "error",
-        moved_from: str | None = None,
-        late_after: timedelta | None = None,
-        settle: timedelta | None = None,
-        max_files: int | str | None = None,
-        max_bytes: int | str | None = None,
-        max_rows: int | str | None = None,
-        window: timedelta | None = None,
-        on_touch: OnTouch | None = None,
-        sequence: str | None = None,
-        on_unmatched: OnUnmatched = "error",
-        gaps: bool | None = None,
-        on_corrupt: OnCorrupt = "error",
-        watermark_column: str | None = None,
-        on_published: OnPublished = "keep",
-        archive_to: str | None = None,
-        exclusions: Sequence[str] = (),
-        partition_filter: str | None = None,
-        partition_time: str | None = None,
-        reread: str | None = None,
-        shard_by: ShardBy = "path",
         on_schema_change: OnSchemaChange = "fail",
-        infer_schema: InferSchema = "sample",
+        watermark_column: str | None = None,
         count_rows: bool = False,
-        read_by: Way | None = None,
     ) -> BookmarkedReader:
         """Return a reader for what is new in the context `ctx`, with the method names of `spark.read`.
 
+        Options of one kind of source are given where it is named: `.files(...)` of the reader, for files, and
+        `.upstream(job, ...)`, for the output of another job.
+
         Args:
             ctx: the name of the source within the job; its position is stored under that name.
-            on_overwrite: what to do with a file that changed since it was read: "reprocess" (default) reads all of it
-                again, "ignore" leaves it out and counts it, "error" stops the run.
-            on_missing: what to do if a planned file changes or disappears before the commit: "error" (default) stops
-                the run, "skip" leaves it to the next run and counts it. With "skip", rows that were read of it earlier
-                may be in this run's output, so an append may hold rows of both versions, as with every overwritten
-                file.
-            on_upstream_rewind: with `.upstream`, what to do if runs that this job has read were undone or replayed:
-                "fail" (default); "rewind" rewinds this job too and first removes what its undone runs published, and
-                fails where that is impossible (a sink that can't be cleaned, files that were touched, consumers that
-                have read them, input that was deleted or archived); "rewind_keep" rewinds and leaves those rows, so an
-                append target has them twice; or "ignore".
             on_source_change: what to do if the stored position belongs to another source (another path, format or job):
                 "error" (default), "reset" (read the new source from the beginning) or, for files, "keep" (continue from
                 the position; files under other paths are new).
-            moved_from: for files: the folder or prefix where they were when they were read. Files with the same path
-                below it and the same etag (the same size, if one of the stores has no etags) count as read; all others
-                are new. It has no effect once a run with it has committed; a rewind to before that run reverts it.
-            late_after: for files: a file that is older than the newest file of earlier runs by more than this is not
-                read but counted ("late"), and the bookmark forgets files older by more than twice this, so that it
-                stays small. Newer files are backlog and never late, and nothing is late in a first run; a file dated in
-                the future does not count as the newest.
-            settle: for files: a file younger than this is left to a later run and counted ("settling"), because it may
-                still be being written.
-            on_touch: what to do with a file whose time changed and whose etag did not (copied onto itself, restored):
-                "ignore" (default) leaves it alone and counts it as "touched", "reprocess" reads it again. Without etags
-                this can't be told from an overwrite: then `on_overwrite` decides, and "ignore" is an error.
-            sequence: for files: the order in which they are read, and the watermark: a regular expression with one
-                named group, such as "part-(?P<seq>[0-9]+)", searched in the path below the loaded one; or "path".
-                Digits are compared as a number, so 9 comes before 10. A file that arrives later is read even if its
-                number is lower.
-            on_unmatched: what to do with a new file that does not match the sequence: "error" (default) stops the run,
-                "skip" leaves it out and counts it as "unmatched" until the expression matches it.
-            gaps: report what is missing between the first and the last: the numbers of a sequence (default), or with
-                True and no sequence the days of the only partition column of dates. False: report nothing.
-            max_files, max_bytes: the most files or bytes that one run reads, in reading order; the rest is counted
-                ("over_bound") and left to the next run. A first file larger than `max_bytes` is still read. For an
-                upstream: whole published runs, and at least one that has data. Text is accepted, as in Glue ("500").
-            max_rows: the most rows that one run reads; only for an upstream, whose runs have counted their rows.
-            window: read only the oldest window of this length, aligned to the clock in UTC, that has anything new: by
-                file time, or by the commit time of an upstream. If several bounds are given, all of them apply.
-            on_corrupt: what to do with files that can't be parsed: "error" (default) leaves them to Spark, which stops,
-                or for CSV and JSON reads NULLs unless their mode is FAILFAST; "quarantine" leaves them out, counts and
-                records them until the context is set to "retry:<path>", and costs one more pass over new input. What is
-                quarantined stays so, whatever this option is later.
-            watermark_column: for files: use the greatest value of this column among the rows read as the watermark of
-                the context, instead of the newest file time. A timestamp, date, integer or decimal; NULL is ignored. It
-                is taken from an action of the script that read the whole frame; if none is known, the watermark stays
-                as it was, with a warning. It costs nothing with a managed write, and a pass with any other action.
-            on_published: what to do with files that were read, once the run is published: "keep" (default), "delete",
-                or "archive", which moves them to the same path below `archive_to`. Only files that are unchanged, and
-                whose frame an action of the script has read completely, are taken. A rewind, reset or replay can't
-                read them again. The next run finishes what a dead driver left.
-            archive_to: a folder on the same file system, outside of what is read.
-            exclusions: for files: patterns of paths below the loaded folder to leave out: "*.bak", "**/tmp/**" (`**`
-                crosses folders). They are counted as "excluded", as are files that Spark's option `pathGlobFilter`
-                leaves out, are not part of the bookmark, and are read once the patterns allow it.
-            partition_filter: for partitioned files: a predicate on partition columns in Spark SQL, such as
-                "year = 2013 and month in (9, 10)". Folders in which it can't be true are not listed. It may change: all
-                unread files of a partition that it admits later are then read.
-            partition_time: for partitioned files, with `late_after`: the columns that hold a partition's time, the
-                longest unit first ("year,month,day,hour", or a date: "dt"). Folders that lie wholly before the newest
-                partition read so far, minus `late_after`, are not listed; `doctor` finds files that land there.
-            reread: for files: if one file of a group is new or changed, read all existing files of the group, so that a
-                dynamic overwrite leaves exactly what is there now, including late and corrected files. A group is a
-                "partition", or what a regular expression with one named group, such as "(?P<day>[0-9]{8})", finds in
-                the path below the loaded one. A bound never splits a group (docs/getting-started/choosing_a_sink.md).
-            shard_by: for a sharded job: what assigns a file to a virtual shard: its "path" (default), or its
-                "partition", so that one shard reads all files of a partition. It can't be changed later.
             on_schema_change: what to do if columns are missing, or have another type than in the previous run: "fail"
                 (default) commits nothing and names each column, "accept" continues with the new ones, "reset" reads
                 everything from the beginning with the new ones (refused with a bound). Added columns and wider types
                 are accepted and reported.
-            infer_schema: for files without .schema(...): which files to inspect for columns: "sample" (default), a
-                sample if there are more than 100 (1,000 for formats that carry their schema); "all"; or "last", none of
-                them: the columns of the last run are used, and new ones are not read.
+            watermark_column: use the greatest value of this column among the rows read as the watermark of the context,
+                instead of the newest file time; refused for an upstream, whose watermark is a run number, and for a
+                kind of your own, which has its own. A timestamp, date, integer or decimal; NULL is ignored. It is taken
+                from an action of the script that read the whole frame; if none is known, the watermark stays as it
+                was, with a warning. It costs nothing with a managed write, and a pass with any other action.
             count_rows: count the rows as an action of the script reads them; this may prevent filter pushdown.
-            read_by: how to pass the files to Spark: "paths" or "directory"; default: chosen by their number.
 
         Raises:
-            OptionError: a choice is unknown, or a bound is not positive.
+            OptionError: a choice is unknown.
             MisuseError: the job was opened without a Spark session.
         """
-        disposal = Disposal(on_published, archive_to)
-        options = FileOptions(
-            on_overwrite=on_overwrite,
-            late_after=late_after,
-            settle=settle,
-            bound=Bound.of(max_files=max_files, max_bytes=max_bytes, max_rows=max_rows, window=window),
-            on_touch=on_touch,
-            sequence=sequence,
-            on_unmatched=on_unmatched,
-            gaps=gaps,
-            on_schema_change=on_schema_change,
-            exclusions=exclusions,
-            partition_filter=partition_filter,
-            partition_time=partition_time,
-            reread=reread,
-            empties=not disposal.is_kept,
-        )
         check_name("context", ctx)
         wanted = ReadOptions(
-            files=options if self._batches is None else self._batches.bounded(options),
-            disposal=disposal,
-            on_missing=on_missing,
-            on_upstream_rewind=on_upstream_rewind,
             on_source_change=on_source_change,
-            moved_from=moved_from,
-            on_corrupt=on_corrupt,
+            on_schema_change=on_schema_change,
             watermark_column=watermark_column,
-            shard_by=shard_by,
-            infer_schema=infer_schema,
             count_rows=count_rows,
-            read_by=read_by,
         )
         self._check_spark()
         from airflow_bookmarks.spark.reader import BookmarkedReader  # imports pyspark
 
-        if self._layout is not None:
-            self._layout.check_rule(ctx, shard_by)
-        shard = None if self._number is None else VirtualShard(self._number, shard_by)
-        backlog = None if self._batches is None else self._batches.backlog(ctx)
-        return BookmarkedReader(self, ctx, wanted, ReadShare(shard, self._looks, backlog, self._machine.clock))
+        batches = self._batches
+        share = ReadShare(
+            number=self._number,
+            layout=self._layout,
+            looks=self._looks,
+            backlog=None if batches is None else batches.backlog(ctx),
+            bound=UNBOUND if batches is None else batches.bound,
+            clock=self._machine.clock,
+        )
+        return BookmarkedReader(self, ctx, wanted, share)
 
     def reference(self, name: str) -> ReferenceReader:
         """Return a reader for a lookup table, with the method names of `spark.read`; the bookmark ignores it.

@@ -38,6 +38,7 @@ _WRITES = frozenset(
     ]
 )
 _OF_STREAMS = "it is an option of a stream and would have no effect here"
+_BOUND = "bound a run with job.read(ctx).files({0}=...) or job.batches({0}=...)"
 _OF_TABLES = "it is an option of a table format and would have no effect on files"
 
 # Options that Spark accepts for files silently, and that change nothing.
@@ -55,8 +56,8 @@ WITHOUT_EFFECT: Mapping[str, str] = {
         ),
         _OF_STREAMS,
     ),
-    "maxfilespertrigger": f"{_OF_STREAMS}; bound a run with job.read(ctx, max_files=...) or job.batches(max_files=...)",
-    "maxbytespertrigger": f"{_OF_STREAMS}; bound a run with job.read(ctx, max_bytes=...) or job.batches(max_bytes=...)",
+    "maxfilespertrigger": f"{_OF_STREAMS}; {_BOUND.format('max_files')}",
+    "maxbytespertrigger": f"{_OF_STREAMS}; {_BOUND.format('max_bytes')}",
     **dict.fromkeys(
         (
             "endingversion",

@@ -172,7 +172,7 @@ def _read(store: BookmarkStore, driver: DriverStore, base: str) -> dict[str, tup
         facts = dict(_facts_in(record, "contexts"))
         plans = [(name.removeprefix(_PLAN), value) for name, value in record.items() if name.startswith(_PLAN)]
         # The record of a pause or disable run names no kind; what is counted in another unit is no files.
-        of_files = [(ctx, value) for ctx, value in plans if Amount.of_facts(facts.get(ctx, {})).unit == FILES]
+        of_files = [(ctx, value) for ctx, value in plans if Amount.of_stats(facts.get(ctx, {})).unit == FILES]
         bodies += [(ctx, UNNAMED, payload_of(value)) for ctx, value in of_files]
     read: dict[str, tuple[str, ...]] = {}
     for ctx, kind, body in bodies:

@@ -139,7 +139,7 @@ class SourceConformance(ABC):
 
     def test_facts_of_a_plan_are_plain_json(self) -> None:
         self.arrive(1)
-        facts = self._planned().facts()
+        facts = self._planned().stats()
         _check("the facts, read back from JSON", json.loads(json.dumps(facts)), facts)
 
     def test_locations_of_a_plan_are_text(self) -> None:

@@ -26,7 +26,8 @@ def run(spark: SparkSession, raw: str, target: str) -> None:
     """Convert what is new in `raw`, and append it to `target`."""
     # [start convert_weather]
     with BookmarkedJob(spark) as job:
-        reports = job.read("reports", settle=timedelta(minutes=5)).schema(WEATHER).csv(raw, header=True, nullValue="NA")
+        settled = job.read("reports").files(settle=timedelta(minutes=5))
+        reports = settled.schema(WEATHER).csv(raw, header=True, nullValue="NA")
         job.write(reports, "weather").partitionBy("month", "day").parquet(target)
     # [end convert_weather]
 

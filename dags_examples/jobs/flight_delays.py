@@ -1,7 +1,7 @@
 """Keep how late each carrier was on each day. A Spark script: it reads what another job has published and it has not.
 
     spark-submit flight_delays.py DELAYS JOURNAL [--upstream flights_clean.clean]
-        [--on-upstream-rewind fail|rewind|rewind_keep|ignore]
+        [--on-rewind fail|rewind|rewind_keep|ignore]
 
 DELAYS gets Parquet, partitioned by month and day: per carrier the flights, those that arrived, and their mean and
 largest delay in minutes. The upstream publishes whole days, so the days that were read are replaced.
@@ -39,10 +39,10 @@ def journal(flights: DataFrame) -> DataFrame:
     return flights.groupBy("month", "day").agg(F.count(F.lit(1)).alias("flights"))
 
 
-def run(spark: SparkSession, target: str, kept_in: str, upstream: str, on_upstream_rewind: OnRewind) -> None:
+def run(spark: SparkSession, target: str, kept_in: str, upstream: str, on_rewind: OnRewind) -> None:
     """Bring the delays in `target` up to what `upstream` has published, and append its days to `kept_in`."""
     with BookmarkedJob(spark) as job:
-        flights = job.read("flights", on_upstream_rewind=on_upstream_rewind, count_rows=True).upstream(upstream)
+        flights = job.read("flights", count_rows=True).upstream(upstream, on_rewind=on_rewind)
         (
             job.write(delays(flights), "delays")
             .format("parquet")
@@ -60,12 +60,12 @@ def main() -> None:
     parser.add_argument("delays", help="folder of the delays")
     parser.add_argument("journal", help="folder of the journal")
     parser.add_argument("--upstream", default="flights_clean.clean", help="job whose output is read")
-    parser.add_argument("--on-upstream-rewind", choices=("fail", "rewind", "rewind_keep", "ignore"), default="fail")
+    parser.add_argument("--on-rewind", choices=("fail", "rewind", "rewind_keep", "ignore"), default="fail")
     arguments = parser.parse_args()
     spark = SparkSession.builder.appName("flight_delays").config("spark.sql.session.timeZone", "UTC").getOrCreate()
     try:
-        on_upstream_rewind = cast("OnRewind", arguments.on_upstream_rewind)
-        run(spark, arguments.delays, arguments.journal, arguments.upstream, on_upstream_rewind)
+        on_rewind = cast("OnRewind", arguments.on_rewind)
+        run(spark, arguments.delays, arguments.journal, arguments.upstream, on_rewind)
     finally:
         spark.stop()
 

@@ -129,7 +129,7 @@ def test_delays_wait_for_the_clean_flights_and_fail_on_a_rewind_unless_told(pars
 
     assert delays["order"] == ["wait", "delays"]
     assert delays["tasks"] == {"wait": "BookmarkSensor", "delays": "BookmarkSparkSubmitOperator"}
-    assert delays["params"] == {"on_upstream_rewind": "fail"}
+    assert delays["params"] == {"on_rewind": "fail"}
 
 
 # ---- what the documentation shows of them

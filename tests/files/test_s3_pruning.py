@@ -173,7 +173,7 @@ def hours(days: int) -> Iterator[str]:
 
 def read_until(newest: datetime) -> PlanInput:
     """Return what is found after a run that has read up to this partition."""
-    return PlanInput(facts={NEWEST_PARTITION: newest.replace(tzinfo=None).isoformat()})
+    return PlanInput(stats={NEWEST_PARTITION: newest.replace(tzinfo=None).isoformat()})
 
 
 def requests_of_a_day(s3: StandIn, files: S3FileSystem, days: int) -> int:
@@ -189,7 +189,7 @@ def requests_of_a_day(s3: StandIn, files: S3FileSystem, days: int) -> int:
     plan = by_time.plan(read_until(newest - HOUR))
 
     assert len(plan) == 8
-    assert plan.facts()[NEWEST_PARTITION] == newest.replace(tzinfo=None).isoformat()
+    assert plan.stats()[NEWEST_PARTITION] == newest.replace(tzinfo=None).isoformat()
     return len(s3.seen)
 
 
@@ -220,10 +220,10 @@ def test_line_does_not_go_back_when_the_newest_partitions_are_gone(s3: StandIn, 
     s3.hold(f"raw/dt=2013-01-{day:02d}/a.csv" for day in range(1, 11))
     by_time = source(files, datetime(2013, 1, 31, tzinfo=UTC), partition_time="dt", late_after=timedelta(days=2))
 
-    plan = by_time.plan(PlanInput(facts={NEWEST_PARTITION: "2013-01-12T00:00:00"}))
+    plan = by_time.plan(PlanInput(stats={NEWEST_PARTITION: "2013-01-12T00:00:00"}))
 
     assert below(plan.files.paths) == ["dt=2013-01-10/a.csv"]
-    assert plan.facts()[NEWEST_PARTITION] == "2013-01-12T00:00:00"
+    assert plan.stats()[NEWEST_PARTITION] == "2013-01-12T00:00:00"
 
 
 def test_partition_that_is_dated_in_the_future_does_not_move_the_line(s3: StandIn, files: S3FileSystem) -> None:
@@ -234,17 +234,17 @@ def test_partition_that_is_dated_in_the_future_does_not_move_the_line(s3: StandI
 
     assert below(plan.files.paths)[0] == "dt=2013-01-08/a.csv"
     assert below(plan.files.paths)[-1] == "dt=2113-01-01/a.csv"
-    assert plan.facts()[NEWEST_PARTITION] == "2013-01-10T00:00:00"
+    assert plan.stats()[NEWEST_PARTITION] == "2013-01-10T00:00:00"
 
 
 def test_line_that_a_clock_ahead_has_left_is_taken_back(s3: StandIn, files: S3FileSystem) -> None:
     s3.hold(f"raw/dt=2013-01-{day:02d}/a.csv" for day in range(1, 11))
     by_time = source(files, datetime(2013, 1, 10, tzinfo=UTC), partition_time="dt", late_after=timedelta(days=2))
 
-    plan = by_time.plan(PlanInput(facts={NEWEST_PARTITION: "2113-01-01T00:00:00"}))
+    plan = by_time.plan(PlanInput(stats={NEWEST_PARTITION: "2113-01-01T00:00:00"}))
 
     assert below(plan.files.paths)[0] == "dt=2013-01-01/a.csv"
-    assert plan.facts()[NEWEST_PARTITION] == "2013-01-10T00:00:00"
+    assert plan.stats()[NEWEST_PARTITION] == "2013-01-10T00:00:00"
 
 
 def test_partitions_that_came_during_an_outage_are_listed_however_many(s3: StandIn, files: S3FileSystem) -> None:
@@ -278,11 +278,11 @@ def test_folder_in_which_a_file_waits_behind_a_bound_is_listed_when_its_turn_com
         read.append([path[3:13] for path in below(plan.files.paths)])
         position = by_time.advance(plan)
         assert position is not None
-        found = PlanInput(position.body, facts=plan.facts())
+        found = PlanInput(position.body, stats=plan.stats())
 
     days = ["2013-01-05", "2013-01-06", "2013-01-07", "2013-01-08", "2013-01-09", "2013-01-10", "2013-01-30"]
     assert read == [days[0:2], days[2:4], days[4:6], days[6:]]
-    assert found.facts[NEWEST_PARTITION] == "2013-01-30T00:00:00"
+    assert found.stats[NEWEST_PARTITION] == "2013-01-30T00:00:00"
 
 
 def test_folder_in_which_a_file_settles_is_listed_until_it_is_read(s3: StandIn, files: S3FileSystem) -> None:
@@ -291,7 +291,7 @@ def test_folder_in_which_a_file_settles_is_listed_until_it_is_read(s3: StandIn, 
     options: dict[str, Any] = {"partition_time": "dt", "late_after": timedelta(days=2), "settle": HOUR}
 
     plan = source(files, datetime(2013, 1, 31, tzinfo=UTC), **options).plan(PlanInput())
-    after = source(files, datetime(2013, 1, 31, 2, tzinfo=UTC), **options).plan(PlanInput(facts=plan.facts()))
+    after = source(files, datetime(2013, 1, 31, 2, tzinfo=UTC), **options).plan(PlanInput(stats=plan.stats()))
 
     assert below(plan.files.paths) == ["dt=2013-01-30/a.csv"]
     assert "dt=2013-01-05/young.csv" in below(after.files.paths)

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import timedelta
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -422,8 +423,13 @@ def test_what_a_child_has_started_keeps_nobody_waiting(
     lock = tmp_path / "alive"
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setattr(child, "_MODULE", "starts_somebody")
-    # Its time is up as soon as the other process is there.
-    monkeypatch.setattr(child, "monotonic", lambda: 1e9 if lock.exists() and is_alive(lock) else 0.0, raising=False)
+    looks = count()
+
+    def now() -> float:
+        """Say that time is up once the other process is there; not at the first look, which says when it began."""
+        return 1e9 if next(looks) and lock.exists() and is_alive(lock) else 0.0
+
+    monkeypatch.setattr(child, "monotonic", now)
 
     child._spoken(errand, Limits(life_s=20))
 

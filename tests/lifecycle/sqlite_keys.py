@@ -41,8 +41,8 @@ class KeyPlan:
     def amount(self) -> Amount:
         return Amount("keys", self.count)
 
-    def facts(self) -> dict[str, Any]:
-        return {**self.amount.facts(), "skipped": dict(self.skipped), "database": self.database}
+    def stats(self) -> dict[str, Any]:
+        return {**self.amount.stats(), "skipped": dict(self.skipped), "database": self.database}
 
     def summary(self) -> str:
         return f"processing {self.count} keys ({self.after}, {self.until}]"

@@ -294,14 +294,14 @@ _MAY_READ_STATS = ("core/metadata/", "sources/", "plugin/", "cli/", "testing/")
 
 
 def _reads_by_key(tree: ast.AST) -> list[str]:
-    """Return where a module takes one value out of stats or facts: `.stats["a"]`, `.stats.get("a")`, `a in x.stats`.
+    """Return where a module takes one value out of stats: `.stats["a"]`, `.stats.get("a")`, `a in x.stats`.
 
     Where it gives them a name, it may do so in the next line.
     """
 
     def holds(node: ast.AST) -> bool:
         named = node.func if isinstance(node, ast.Call) else node
-        return isinstance(named, ast.Attribute) and named.attr in {"stats", "facts"}
+        return isinstance(named, ast.Attribute) and named.attr == "stats"
 
     def is_stats(value: ast.expr) -> bool:
         either = (value.body, value.orelse) if isinstance(value, ast.IfExp) else (value,)
@@ -326,9 +326,9 @@ def _reads_by_key(tree: ast.AST) -> list[str]:
     [
         "entry.stats['files']",
         "run.plans[ctx].stats.get('files', 0)",
-        "found.facts.get('options')",
-        "plan.facts()['options']",
-        "plan.facts().get('options')",
+        "found.stats.get('options')",
+        "plan.stats()['options']",
+        "plan.stats().get('options')",
         "'moved_from' not in entry.stats",
         "facts = {} if plan is None else plan.stats",
     ],

@@ -19,7 +19,7 @@ from airflow_bookmarks.lifecycle.changes.change import set_position
 from airflow_bookmarks.lifecycle.inspect.pending import pending
 from airflow_bookmarks.lifecycle.maintenance.doctor import examine
 from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
-from airflow_bookmarks.sources.contract import check_source, facts_of
+from airflow_bookmarks.sources.contract import check_source, stats_of
 from airflow_bookmarks.sources.registry import find_kind, register, registered
 from airflow_bookmarks.sources.source import PlanInput
 from airflow_bookmarks.spark import BookmarkedJob
@@ -31,17 +31,17 @@ from tests.lifecycle.sqlite_keys import KeyKind, KeyPlan, KeySource, keys_of, ma
 
 @dataclass(frozen=True)
 class FactPlan(KeyPlan):
-    """Keys with more facts."""
+    """Keys with more stats."""
 
     more: dict[str, Any] = field(default_factory=dict)
 
-    def facts(self) -> dict[str, Any]:
-        return {**super().facts(), **self.more}
+    def stats(self) -> dict[str, Any]:
+        return {**super().stats(), **self.more}
 
 
 @dataclass
 class OddSource(KeySource):
-    """Keys whose plans have more facts, and whose positions are changed."""
+    """Keys whose plans have more stats, and whose positions are changed."""
 
     database: str
     more: dict[str, Any] = field(default_factory=dict)
@@ -121,14 +121,14 @@ def test_position_may_have_an_order_of_its_own_and_any_size(database: str) -> No
 @pytest.mark.parametrize(
     ("more", "why"),
     [
-        ({"upstream": "crm"}, "its facts name 'upstream'"),
-        ({"options": {"partition_time": "day"}}, "its facts name 'options'"),
-        ({"starts_over": True}, "its facts name 'starts_over'"),
-        ({"files": "many"}, "the fact 'files' is no count \\('many'\\)"),
-        ({"bytes": -5}, "the fact 'bytes' is no count"),
-        ({"skipped": None}, "the fact 'skipped' is no map of counts"),
-        ({"skipped": {"late": -1}}, "the fact 'skipped' is no map of counts"),
-        ({"looked_at": "now"}, "the fact 'looked_at' is no time"),
+        ({"upstream": "crm"}, "its stats name 'upstream'"),
+        ({"options": {"partition_time": "day"}}, "its stats name 'options'"),
+        ({"starts_over": True}, "its stats name 'starts_over'"),
+        ({"files": "many"}, "the stat 'files' is no count \\('many'\\)"),
+        ({"bytes": -5}, "the stat 'bytes' is no count"),
+        ({"skipped": None}, "the stat 'skipped' is no map of counts"),
+        ({"skipped": {"late": -1}}, "the stat 'skipped' is no map of counts"),
+        ({"looked_at": "now"}, "the stat 'looked_at' is no time"),
     ],
 )
 def test_fact_that_would_make_the_run_unreadable_is_not_stored(database: str, more: dict[str, Any], why: str) -> None:
@@ -162,7 +162,7 @@ def test_amount_that_is_no_count_of_a_unit_is_refused(amount: Any) -> None:
             return cast(Amount, amount)
 
     with pytest.raises(MisuseError, match=r"its amount is .*Nothing was read or changed"):
-        facts_of(Counted("crm.db", 0, 1, 1))
+        stats_of(Counted("crm.db", 0, 1, 1))
 
 
 @pytest.mark.parametrize("name", ["", "state", "\ud800", None, 5])

@@ -79,7 +79,7 @@ def _put(raw: Path, pattern: Path, start: int, count: int) -> None:
 def _run(spark: SparkSession, store: BookmarkStore, source: str, way: Way, raw: Path, group: str) -> None:
     spark.sparkContext.setJobGroup(group, group)
     with BookmarkedJob(spark, raw.name, store=store) as job:
-        reader = job.read("raw", read_by=way).format(source)
+        reader = job.read("raw").files(read_by=way).format(source)
         frame = (reader.schema("a BIGINT, b STRING, c BIGINT") if source == "csv" else reader).load(str(raw))
         assert frame.selectExpr("count(b)", "sum(a)", "sum(c)").collect()[0][0] > 0  # asks for all columns
 

@@ -150,8 +150,13 @@ def test_what_a_managed_write_read_is_known_whatever_was_looked_at_before(lake: 
     lake.put("a.txt", *["1"] * 50, "2")
     lake.put("b.txt", *["1"] * 50, folder="part")
     with lake.job() as job:
-        raw = job.read("raw", watermark_column="value", on_published="delete").schema("value INT").csv(lake.path("raw"))
-        part = job.read("part", watermark_column="value", on_published="delete").schema("value INT")
+        raw = (
+            job.read("raw", watermark_column="value")
+            .files(on_published="delete")
+            .schema("value INT")
+            .csv(lake.path("raw"))
+        )
+        part = job.read("part", watermark_column="value").files(on_published="delete").schema("value INT")
         assert not raw.isEmpty()
         job.write(raw.where("value = 1"), "out").parquet(lake.path("out"))
         job.write(part.csv(lake.path("part")).limit(1), "one").parquet(lake.path("one"))

@@ -65,7 +65,7 @@ def add(lake: Lake, source: str, *rows: tuple[str, int]) -> None:
 
 def read(lake: Lake, source: str, way: Way = "paths", option: str = "enable") -> tuple[Any, Any]:
     with lake.job(option=option) as job:
-        reader = job.read("raw", read_by=way).format(source).options(**OPTIONS.get(source, {}))
+        reader = job.read("raw").files(read_by=way).format(source).options(**OPTIONS.get(source, {}))
         frame = reader.load(lake.path("raw"))
         return columns_of(frame), rows_of(frame)
 

@@ -13,6 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from airflow_bookmarks.core.head import Head
 from airflow_bookmarks.spark import BookmarkedJob
+from airflow_bookmarks.spark.reader import BookmarkedReader
 from airflow_bookmarks.store.bookmark_store import BookmarkStore
 
 LISTING_KEY = "spark.sql.sources.parallelPartitionDiscovery.parallelism"
@@ -44,7 +45,7 @@ class Lake:
 
     def read(self, job: BookmarkedJob, folder: str = "raw", **kwargs: Any) -> DataFrame:
         """Read text files by their lines."""
-        return job.read("raw", **kwargs).format("text").load(self.path(folder))
+        return reader_of(job, "raw", **kwargs).format("text").load(self.path(folder))
 
     def run(self, name: str = "copy", **kwargs: Any) -> list[str]:
         """Make one whole run that reads the raw folder as text; return the lines read."""
@@ -75,6 +76,16 @@ class Lake:
         """Return what a run that must not move anything may not move: version, runs, published, positions."""
         head = self.head(name)
         return head.version, head.run_number, head.published, {c: s.run.number for c, s in head.contexts.items()}
+
+
+_OF_EVERY_KIND = ("on_source_change", "on_schema_change", "watermark_column", "count_rows")
+
+
+def reader_of(job: BookmarkedJob, ctx: str, **options: Any) -> BookmarkedReader:
+    """Return the reader of a context of files, with each option where it is given."""
+    reader = job.read(ctx, **{name: value for name, value in options.items() if name in _OF_EVERY_KIND})
+    of_files = {name: value for name, value in options.items() if name not in _OF_EVERY_KIND}
+    return reader.files(**of_files) if of_files else reader
 
 
 def lines_of(frame: DataFrame) -> list[str]:

@@ -23,7 +23,7 @@ from airflow_bookmarks.lifecycle.changes.change import reset
 from airflow_bookmarks.spark import BookmarkedJob
 from airflow_bookmarks.spark.session import session_access
 from airflow_bookmarks.store.bookmark_store import BookmarkStore
-from tests.spark.lake import lines_of, rows_of
+from tests.spark.lake import lines_of, reader_of, rows_of
 from tools.jars import fetch
 from tools.servers import moto_server
 
@@ -96,7 +96,7 @@ class Lake:
         return BookmarkedJob(self.spark, name, store=self.store, **kwargs)
 
     def read(self, job: BookmarkedJob, scheme: str = "s3a", **kwargs: Any) -> DataFrame:
-        return job.read("raw", **kwargs).format("text").load(self.path("raw", scheme=scheme))
+        return reader_of(job, "raw", **kwargs).format("text").load(self.path("raw", scheme=scheme))
 
     def run(self, scheme: str = "s3a") -> list[str]:
         """Make one whole run that reads the raw folder; return the lines read."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ from airflow_bookmarks.core.errors import (
     VersionMismatchError,
 )
 from airflow_bookmarks.spark import BookmarkedJob
-from tests.spark.lake import Lake
+from tests.spark.lake import Lake, lines_of, reader_of
 
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
 
@@ -95,12 +96,37 @@ def test_reader_that_is_told_something_wrong_is_an_error(lake: Lake, wrong: Any,
 
 @pytest.mark.parametrize(
     "choice",
-    [{"on_overwrite": "again"}, {"on_missing": "Skip"}, {"on_upstream_rewind": "back"}, {"read_by": "folder"}],
+    [{"on_overwrite": "again"}, {"on_missing": "Skip"}, {"on_source_change": "go"}, {"read_by": "folder"}],
 )
 def test_unknown_choice_is_an_error_that_lists_the_known_ones(lake: Lake, choice: dict[str, Any]) -> None:
     with pytest.raises(OptionError, match="expected one of '") as caught, lake.job() as job:
-        job.read("raw", **choice)
+        reader_of(job, "raw", **choice)
     assert untouched(caught.value)
+
+
+def test_unknown_choice_for_an_upstream_is_an_error_that_lists_the_known_ones(lake: Lake) -> None:
+    with pytest.raises(OptionError, match="expected one of '") as caught, lake.job() as job:
+        job.read("up").upstream("up", on_rewind="back")  # type: ignore[arg-type]
+    assert untouched(caught.value)
+
+
+def test_options_of_files_in_two_calls_are_an_error(lake: Lake) -> None:
+    with pytest.raises(OptionError, match=r"files\(...\) is called twice") as caught, lake.job() as job:
+        job.read("raw").files(max_files=1).files(settle=timedelta(minutes=1))
+    assert untouched(caught.value)
+
+
+def test_options_of_files_hold_beside_those_of_spark_in_any_order(lake: Lake) -> None:
+    for name in ("a.txt", "b.txt", "c.csv", "deep/d.txt"):
+        lake.put(name, name)
+    for first in ("spark", "files"):
+        with lake.job(option="pause") as job:
+            reader = job.read("raw")
+            if first == "spark":
+                reader.option("recursiveFileLookup", True).option("pathGlobFilter", "*.txt").files(exclusions=["b.*"])
+            else:
+                reader.files(exclusions=["b.*"]).option("pathGlobFilter", "*.txt").option("recursiveFileLookup", True)
+            assert lines_of(reader.text(lake.path("raw"))) == ["a.txt", "deep/d.txt"]
 
 
 @pytest.mark.parametrize("name", ["", "a/b", "a#b", ".hidden", "x" * 251, None, 7])

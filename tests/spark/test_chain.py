@@ -159,7 +159,7 @@ def test_upstream_that_was_rewound_stops_the_consumer_or_takes_it_along(lake: La
         consume(lake)
     publish(lake, [THIRD])
     with lake.job("report") as job:
-        assert short(job.read("flights", on_upstream_rewind="rewind").upstream("clean")) == [THIRD]
+        assert short(job.read("flights").upstream("clean", on_rewind="rewind")) == [THIRD]
 
 
 def test_append_target_of_a_consumer_that_goes_back_along_has_each_row_once(lake: Lake) -> None:
@@ -168,14 +168,14 @@ def test_append_target_of_a_consumer_that_goes_back_along_has_each_row_once(lake
         report(lake)
     rewind(lake.store, "clean", 1, reason="a test", who="tests", clean=True)
     publish(lake, [THIRD])
-    report(lake, on_upstream_rewind="rewind")
+    report(lake, on_rewind="rewind")
     assert short(lake.spark.read.parquet(lake.path("report"))) == [FIRST, THIRD]
 
 
 def report(lake: Lake, **options: Any) -> None:
     """Append what the consumer has not read to a target of its own."""
     with lake.job("report") as job:
-        job.write(job.read("flights", **options).upstream("clean"), "report").parquet(lake.path("report"))
+        job.write(job.read("flights").upstream("clean", **options), "report").parquet(lake.path("report"))
 
 
 def test_upstream_that_the_operator_does_not_declare_is_an_error(lake: Lake) -> None:
@@ -245,9 +245,11 @@ def publish_json(lake: Lake, row: dict[str, Any], *columns: str, by: str | None 
         (writer if by is None else writer.partitionBy(by)).parquet(lake.path("up"))
 
 
-def consume_all(lake: Lake, name: str = "down", **kwargs: Any) -> tuple[list[str], list[tuple[Any, ...]]]:
+def consume_all(
+    lake: Lake, name: str = "down", upstream: dict[str, Any] | None = None, **kwargs: Any
+) -> tuple[list[str], list[tuple[Any, ...]]]:
     with lake.job(name) as job:
-        frame = job.read("up", **kwargs).upstream("up")
+        frame = job.read("up", **kwargs).upstream("up", **(upstream or {}))
         return frame.columns, rows_of(frame)
 
 

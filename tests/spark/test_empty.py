@@ -59,7 +59,7 @@ def test_hidden_columns_resolve_over_several_roots(lake: Lake, way: Way) -> None
     for number, name in enumerate(("one", "two", "two"), start=1):
         lake.put(f"{number}.txt", f"{number}", folder=name)
     with lake.job() as job:
-        frame = job.read("raw", read_by=way).text(roots)
+        frame = job.read("raw").files(read_by=way).text(roots)
         assert columns_of(frame) == [("value", "string", True)]
         found = frame.select("value", "_metadata.file_name").collect()
     assert sorted(map(tuple, found)) == [("1", "1.txt"), ("2", "2.txt"), ("3", "3.txt")]

@@ -113,8 +113,8 @@ def test_each_context_is_put_away_by_its_own_use(lake: Lake) -> None:
     lake.put("b.txt", "b", folder="right")
 
     with lake.job() as job:
-        left = job.read("left", on_published="delete").text(lake.path("left"))
-        job.read("right", on_published="delete").text(lake.path("right"))
+        left = job.read("left").files(on_published="delete").text(lake.path("left"))
+        job.read("right").files(on_published="delete").text(lake.path("right"))
         job.write(left, "out").text(lake.path("out"))
 
     assert (names(lake.path("left")), names(lake.path("right"))) == ([], ["b.txt"])
@@ -136,7 +136,9 @@ def test_quarantined_file_is_neither_deleted_nor_archived(lake: Lake) -> None:
     lake.put("b.csv", "x")
 
     with lake.job() as job:
-        raw = job.read("raw", on_published="delete", on_corrupt="quarantine").schema("id INT").csv(lake.path("raw"))
+        raw = (
+            job.read("raw").files(on_published="delete", on_corrupt="quarantine").schema("id INT").csv(lake.path("raw"))
+        )
         raw.collect()
 
     assert names(lake.path("raw")) == ["b.csv"]
@@ -184,9 +186,9 @@ def test_archive_may_lie_in_a_hidden_folder_of_the_root(lake: Lake) -> None:
 
 def test_upstream_output_is_not_the_consumers_to_delete(lake: Lake) -> None:
     with pytest.raises(OptionError, match="on_published: an option of files"), lake.job() as job:
-        job.read("raw", on_published="delete").upstream("other")
+        job.read("raw").files(on_published="delete").upstream("other")
 
 
 def test_archive_without_a_folder_is_refused(lake: Lake) -> None:
     with pytest.raises(OptionError, match="'archive' needs a folder"), lake.job() as job:
-        job.read("raw", on_published="archive")
+        job.read("raw").files(on_published="archive")

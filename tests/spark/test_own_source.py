@@ -1,5 +1,7 @@
 """Promises of a kind of source of a user's own in Spark: it is read, replayed and refused as any other."""
 
+# ruff: noqa: PT012 - what raises here is the end of a loop
+
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -15,11 +17,14 @@ from airflow_bookmarks.core.errors import (
     SchemaChangedError,
     SourceChangedError,
 )
+from airflow_bookmarks.core.selection.bound import Bound
+from airflow_bookmarks.core.selection.reason import OVER_BOUND
 from airflow_bookmarks.sources.registry import register, registered
+from airflow_bookmarks.sources.source import PlanInput
 from airflow_bookmarks.spark import BookmarkedJob
 from airflow_bookmarks.store.bookmark_store import BookmarkStore
-from tests.lifecycle.sqlite_keys import KeyKind, KeyPlan, KeySource, connected, make_table, put, remove
-from tests.spark.lake import Lake
+from tests.lifecycle.sqlite_keys import KeyKind, KeyPlan, KeySource, connected, keys_of, make_table, put, remove
+from tests.spark.lake import Lake, reader_of
 
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
 
@@ -39,6 +44,27 @@ class TakenKind(KeyKind):
 
     def why_not_again(self, plan: KeyPlan) -> str:
         return "what was taken from the queue is not there any more"
+
+
+class BoundedKeys(KeySource):
+    """Keys of which a run may read a part: so many as the bound of its loop says."""
+
+    bounds = frozenset({"max_rows"})
+
+    def __init__(self, database: str, most: int | None = None) -> None:
+        super().__init__(database)
+        self.most = most
+
+    def bounded(self, bound: Bound) -> BoundedKeys:
+        return BoundedKeys(self.database, bound.max_rows)
+
+    def plan(self, found: PlanInput) -> KeyPlan:
+        whole = super().plan(found)
+        keys = keys_of(whole)
+        if self.most is None or len(keys) <= self.most:
+            return whole
+        left = len(keys) - self.most
+        return KeyPlan(self.database, whole.after, keys[self.most - 1], self.most, {OVER_BOUND: left}, has_more=True)
 
 
 @pytest.fixture
@@ -169,15 +195,59 @@ def test_columns_are_held_to_those_of_the_run_before(lake: Lake, table: str) -> 
         ("max_files", 3),
         ("on_missing", "skip"),
         ("on_corrupt", "quarantine"),
-        ("watermark_column", "id"),
         ("on_published", "delete"),
         ("moved_from", "/raw"),
         ("read_by", "paths"),
     ],
 )
 def test_option_of_files_is_refused_by_name(lake: Lake, table: str, option: str, value: Any) -> None:
-    with pytest.raises(OptionError, match=rf"{option}: no option of kind 'sqlite_keys'"), lake.job() as job:
-        job.read("people", **{option: value}).source(KeySource(table), KeyReader())
+    with pytest.raises(OptionError, match=rf"{option}: an option of files; a source of your own"), lake.job() as job:
+        reader_of(job, "people", **{option: value}).source(KeySource(table), KeyReader())
+
+
+@pytest.mark.usefixtures("known")
+def test_watermark_of_a_column_is_refused_where_the_kind_has_its_own(lake: Lake, table: str) -> None:
+    with pytest.raises(OptionError, match="watermark_column: no option of kind 'sqlite_keys'"), lake.job() as job:
+        job.read("people", watermark_column="id").source(KeySource(table), KeyReader())
+
+
+@pytest.mark.usefixtures("known")
+def test_loop_drains_a_source_that_takes_its_bound(lake: Lake, table: str) -> None:
+    put(table, 3, 4, 5)
+    read = []
+    for batch in lake.job().batches(max_rows=2):
+        with batch:
+            read.append(keys(batch.read("people").source(BoundedKeys(table), KeyReader())))
+
+    assert read == [[1, 2], [3, 4], [5]]
+    runs = {run.key.number: run.plans["people"].stats for run in lake.store.runs("copy")}
+    assert [runs[number]["skipped"] for number in (1, 2, 3)] == [{"over_bound": 3}, {"over_bound": 1}, {}]
+
+
+@pytest.mark.usefixtures("known")
+@pytest.mark.parametrize(
+    ("source", "bound", "says"),
+    [
+        (KeySource, {"max_rows": 2}, r"batches\(max_rows=...\) with a source of kind 'sqlite_keys': it takes none"),
+        (BoundedKeys, {"max_rows": 2, "max_files": 1}, r"batches\(max_files=..., max_rows=...\).*it takes max_rows"),
+    ],
+)
+def test_bound_of_a_loop_that_a_source_does_not_take_is_refused(
+    lake: Lake, table: str, source: type[KeySource], bound: dict[str, Any], says: str
+) -> None:
+    with pytest.raises(OptionError, match=says):
+        for batch in lake.job().batches(**bound):
+            with batch:
+                batch.read("people").source(source(table), KeyReader())
+    assert lake.head().run_number == 0
+
+
+@pytest.mark.usefixtures("known")
+def test_starting_over_in_the_parts_of_a_loop_is_refused(lake: Lake, table: str) -> None:
+    with pytest.raises(OptionError, match=r"on_schema_change='reset' with a bound \(max_rows"):
+        for batch in lake.job().batches(max_rows=2):
+            with batch:
+                batch.read("people", on_schema_change="reset").source(BoundedKeys(table), KeyReader())
 
 
 @pytest.mark.usefixtures("known")

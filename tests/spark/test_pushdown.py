@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from airflow_bookmarks.spark import BookmarkedJob
-from tests.spark.lake import Lake, rows_of
+from tests.spark.lake import Lake, reader_of, rows_of
 
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
 
@@ -40,7 +40,7 @@ def test_columns_are_pruned_and_filters_pushed(lake: Lake, source: str, schema: 
         frame.write.mode("append").partitionBy("month").format(source).save(lake.path("raw"))
 
     def read(job: BookmarkedJob, **kwargs: Any) -> DataFrame:
-        reader = job.read("flights", **kwargs).format(source)
+        reader = reader_of(job, "flights", **kwargs).format(source)
         return (reader if schema is None else reader.schema(schema)).load(lake.path("raw"))
 
     add(("AA", 1, 1), ("BA", 20, 2))
@@ -65,7 +65,7 @@ def test_csv_parses_only_the_columns_that_are_asked_for(lake: Lake, way: Any) ->
     lake.run()
     lake.put("b.csv", "BA,20,y")
     with lake.job("other") as job:
-        reader = job.read("raw", read_by=way).schema("carrier STRING, delay INT, note STRING")
+        reader = job.read("raw").files(read_by=way).schema("carrier STRING, delay INT, note STRING")
         late = reader.csv(lake.path("raw")).where("delay > 10").select("carrier")
         plan = plan_of(late)
         assert line_of(plan, "ReadSchema") == "ReadSchema: struct<carrier:string,delay:int>"

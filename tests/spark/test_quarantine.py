@@ -20,13 +20,13 @@ from airflow_bookmarks.lifecycle.inspect.pending import pending
 from airflow_bookmarks.lifecycle.state.quarantine import quarantined_files
 from airflow_bookmarks.spark import BookmarkedJob, session
 from airflow_bookmarks.spark.readers import corrupt
-from tests.spark.lake import Lake, rows_of
+from tests.spark.lake import Lake, reader_of, rows_of
 
 SCHEMA = "id INT, name STRING"
 
 
 def read(lake: Lake, job: BookmarkedJob, name: str = "csv", schema: str | None = SCHEMA, **options: Any) -> DataFrame:
-    reader = job.read("raw", on_corrupt="quarantine").format(name).options(**options)
+    reader = job.read("raw").files(on_corrupt="quarantine").format(name).options(**options)
     return (reader if schema is None else reader.schema(schema)).load(lake.path("raw"))
 
 
@@ -197,7 +197,9 @@ def test_file_that_changed_while_it_was_looked_at_is_left_to_the_look_before_the
 
     monkeypatch.setattr(corrupt._CorruptParser, "parse", overwritten)
     with lake.job() as job:
-        rows = rows_of(job.read("raw", on_corrupt="quarantine", on_missing="skip").schema(SCHEMA).csv(lake.path("raw")))
+        rows = rows_of(
+            job.read("raw").files(on_corrupt="quarantine", on_missing="skip").schema(SCHEMA).csv(lake.path("raw"))
+        )
 
     assert (1, "a") in rows
     assert held(lake) == {}
@@ -219,7 +221,7 @@ def test_file_that_went_while_others_were_looked_at_hides_none_of_them(
 
     monkeypatch.setattr(corrupt._CorruptParser, "parse", going)
     with lake.job() as job:
-        reader = job.read("raw", on_corrupt="quarantine", on_missing="skip").schema(SCHEMA)
+        reader = job.read("raw").files(on_corrupt="quarantine", on_missing="skip").schema(SCHEMA)
         assert rows_of(reader.parquet(lake.path("raw"))) == [(1, "a"), (2, "b")]
 
     assert list(held(lake)) == ["c.parquet"]
@@ -305,7 +307,7 @@ def drained(lake: Lake, name: str, **kwargs: Any) -> list[int]:
     counts = []
     for batch in lake.job().batches(max_files=1):
         with batch:
-            frame = batch.read("raw", **kwargs).format(name).load(lake.path("raw"))
+            frame = reader_of(batch, "raw", **kwargs).format(name).load(lake.path("raw"))
             counts.append(frame.count())
             batch.write(frame, "out").parquet(lake.path("out"))
     return counts
@@ -488,4 +490,4 @@ def test_dropping_malformed_records_contradicts_quarantine(lake: Lake) -> None:
 
 def test_upstream_has_nothing_to_quarantine(lake: Lake) -> None:
     with pytest.raises(OptionError, match="on_corrupt: an option of files"), lake.job() as job:
-        job.read("raw", on_corrupt="quarantine").upstream("other")
+        job.read("raw").files(on_corrupt="quarantine").upstream("other")

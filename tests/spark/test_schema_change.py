@@ -14,7 +14,7 @@ from pyspark.errors import AnalysisException
 from airflow_bookmarks.core.errors import MisuseError, OptionError, SchemaChangedError, SourceError
 from airflow_bookmarks.lifecycle.changes.change import reset
 from airflow_bookmarks.spark.readers import schema as readers_schema
-from tests.spark.lake import Lake, columns_of, rows_of
+from tests.spark.lake import Lake, columns_of, reader_of, rows_of
 
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
 
@@ -34,7 +34,7 @@ def run(lake: Lake, source: str = "json", schema: str | None = None, **kwargs: A
     """Make one whole run; return the columns as (name, type), and the rows."""
     options = {"header": True, "inferSchema": True} if source == "csv" else {}
     with lake.job() as job:
-        reader = job.read("raw", **kwargs).format(source).options(**options)
+        reader = reader_of(job, "raw", **kwargs).format(source).options(**options)
         frame = (reader if schema is None else reader.schema(schema)).load(lake.path("raw"))
         return [(name, kind) for name, kind, _ in columns_of(frame)], rows_of(frame)
 
@@ -211,7 +211,7 @@ def test_reset_that_finds_nothing_new_and_fails_does_not_let_the_run_commit(
     lake: Lake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def read(job: Any, schema: str) -> Any:
-        reader = job.read("raw", on_corrupt="quarantine", on_schema_change="reset")
+        reader = job.read("raw", on_schema_change="reset").files(on_corrupt="quarantine")
         return rows_of(reader.schema(schema).csv(lake.path("raw")))
 
     def refuse(*_: object) -> None:
@@ -222,7 +222,7 @@ def test_reset_that_finds_nothing_new_and_fails_does_not_let_the_run_commit(
         read(job, "a INT")
     before = lake.state()
     with monkeypatch.context() as patch:
-        patch.setattr("airflow_bookmarks.spark.reader.find_corrupt", refuse)
+        patch.setattr("airflow_bookmarks.spark.contexts.files.find_corrupt", refuse)
         refused = pytest.raises(MisuseError, match="'raw' was planned and not read: PermissionError")
         with refused, lake.job() as job, pytest.raises(PermissionError):
             read(job, "a STRING")
@@ -538,7 +538,7 @@ def test_column_of_csv_that_folders_give_as_well_shifts_no_values(lake: Lake) ->
 def test_columns_of_the_last_run_may_have_names_that_spark_made_up(lake: Lake) -> None:
     def read(**kwargs: Any) -> Any:
         with lake.job() as job:
-            frame = job.read("raw", **kwargs).option("header", True).csv(lake.path("raw"))
+            frame = reader_of(job, "raw", **kwargs).option("header", True).csv(lake.path("raw"))
             return frame.columns, rows_of(frame)
 
     lake.put("a.csv", "carrier,,delay", "AA,x,1")

@@ -133,7 +133,7 @@ def test_pattern_is_read_exactly_in_both_ways(lake: Lake, way: Way) -> None:
     put(lake.root / "raw", *LAYOUT)
 
     with lake.job() as job:
-        reader = job.read("raw", read_by=way).format("text")
+        reader = job.read("raw").files(read_by=way).format("text")
         frame = reader.load(lake.path("raw", "2013-*/*.csv"))
         assert lines_of(frame) == ["2013-01/a.csv", "2013-02/a.csv"]
 
@@ -143,7 +143,7 @@ def test_alternatives_are_read_in_both_ways_where_one_is_missing(lake: Lake, way
     put(lake.root / "raw", "2013-01/a.csv", "m/2013-02/a.csv")
 
     with lake.job() as job:
-        reader = job.read("raw", read_by=way).format("text")
+        reader = job.read("raw").files(read_by=way).format("text")
         frame = reader.load(lake.path("raw", "{2013-01,m/2013-02,old/2013-03}"))
         assert lines_of(frame) == ["2013-01/a.csv", "m/2013-02/a.csv"]
 
@@ -153,7 +153,7 @@ def test_partition_columns_appear_below_what_a_pattern_matches_also_where_spark_
     put(lake.root / "raw", "eu/k=1/a.csv", "eu/k=2/a.csv", "us/k=3/a.csv", "asia/k=x/a.csv")
 
     with lake.job() as job:
-        frame = job.read("raw", read_by=way).format("text").load(lake.path("raw", "[eu]*"))
+        frame = job.read("raw").files(read_by=way).format("text").load(lake.path("raw", "[eu]*"))
         assert frame.dtypes == [("value", "string"), ("k", "int")]
         assert sorted(row.k for row in frame.collect()) == [1, 2, 3]
 
@@ -163,7 +163,7 @@ def test_pattern_that_matches_files_and_folders_beside_them_loses_neither(lake: 
     put(lake.root / "raw", "a.csv", "k=1/a.csv", "plain/b.csv")
 
     with lake.job() as job:
-        frame = job.read("raw", read_by=way).format("text").load(lake.path("raw", "*"))
+        frame = job.read("raw").files(read_by=way).format("text").load(lake.path("raw", "*"))
         assert lines_of(frame) == ["a.csv", "k=1/a.csv", "plain/b.csv"]
 
 
@@ -173,7 +173,7 @@ def test_files_that_match_are_read_beside_a_partition_that_does_not(lake: Lake, 
     put(lake.root / "raw", "a.csv", "b.csv", "k=1/other.txt")
 
     with lake.job() as job:
-        frame = job.read("raw", read_by=way).format("text").load(lake.path("raw", "*.csv"))
+        frame = job.read("raw").files(read_by=way).format("text").load(lake.path("raw", "*.csv"))
         assert lines_of(frame) == ["a.csv", "b.csv"]
 
 
@@ -273,7 +273,7 @@ def test_path_glob_filter_reads_what_spark_reads_by_it(lake: Lake, way: Way, pat
     expected = lake.spark.read.option("pathGlobFilter", pattern).text(lake.path("raw"))
 
     with lake.job() as job:
-        reader = job.read("raw", read_by=way).format("text").option("pathGlobFilter", pattern)
+        reader = job.read("raw").files(read_by=way).format("text").option("pathGlobFilter", pattern)
         assert lines_of(reader.load(lake.path("raw"))) == lines_of(expected)
 
 
@@ -446,4 +446,4 @@ def test_pruned_partitions_are_counted_and_not_listed(lake: Lake) -> None:
 
 def test_options_of_selection_are_no_options_of_an_upstream(lake: Lake) -> None:
     with lake.job() as job, pytest.raises(OptionError, match="exclusions, partition_filter: an option of files"):
-        job.read("raw", partition_filter="k = 1", exclusions=["*.bak"]).upstream("other")
+        job.read("raw").files(partition_filter="k = 1", exclusions=["*.bak"]).upstream("other")

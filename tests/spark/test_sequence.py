@@ -84,5 +84,5 @@ def test_what_can_not_be_is_refused_before_anything_is_read(lake: Lake) -> None:
         with pytest.raises(OptionError, match="no etags"):
             lake.read(job, on_touch="ignore", late_after=timedelta(days=1))
         with pytest.raises(OptionError, match="sequence: an option of files"):
-            job.read("up", sequence=PARTS).upstream("up")
+            job.read("up").files(sequence=PARTS).upstream("up")
         assert lines_of(lake.read(job, on_touch="reprocess")) == ["1"]

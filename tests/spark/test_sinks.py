@@ -229,7 +229,7 @@ def test_partition_values_with_odd_characters_come_back_as_they_were(lake: Lake)
     with lake.job("next") as job:
         assert rows_of(job.read("copy").upstream("copy")) == expected
     with lake.job("beside") as job:
-        assert rows_of(job.read("copy", read_by="directory").parquet(lake.path("copy"))) == expected
+        assert rows_of(job.read("copy").files(read_by="directory").parquet(lake.path("copy"))) == expected
 
 
 def test_success_marker_and_checksums_of_the_staging_are_not_published(lake: Lake) -> None:

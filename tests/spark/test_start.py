@@ -10,7 +10,7 @@ import pytest
 
 from airflow_bookmarks.core.errors import OptionError, UnknownRunsError
 from airflow_bookmarks.spark import BookmarkedJob
-from tests.spark.lake import Lake, columns_of, lines_of, rows_of
+from tests.spark.lake import Lake, columns_of, lines_of, reader_of, rows_of
 
 FIRST = datetime.fromtimestamp(1_700_000_000, UTC)  # the time of the first file that a lake is given
 
@@ -67,7 +67,7 @@ def test_bounds_are_refused_for_an_upstream(lake: Lake, bound: dict[str, Any]) -
     lake.put("a.txt", "a")
     lake.copy("up")
     with pytest.raises(OptionError, match=f"{next(iter(bound))}: an option of files"), lake.job("down") as job:
-        job.read("up", **bound).upstream("up")
+        reader_of(job, "up", **bound).upstream("up")
 
 
 def test_lost_store_with_create_begins_no_second_time_in_silence(lake: Lake) -> None:

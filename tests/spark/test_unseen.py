@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from airflow_bookmarks.core.errors import SchemaChangedError
-from tests.spark.lake import Lake
+from tests.spark.lake import Lake, reader_of
 
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
 
@@ -16,7 +16,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
 def read(lake: Lake, source: str, **kwargs: Any) -> tuple[list[tuple[str, str]], list[tuple[Any, ...]]]:
     """Make a run that reads what is new; return its columns and rows."""
     with lake.job() as job:
-        reader = job.read("raw", **kwargs).options(header=True, inferSchema=True)
+        reader = reader_of(job, "raw", **kwargs).options(header=True, inferSchema=True)
         frame = reader.format(source).load(lake.path("raw"))
         return frame.dtypes, sorted(map(tuple, frame.collect()), key=repr)
 

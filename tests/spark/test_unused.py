@@ -8,7 +8,7 @@ import pytest
 
 from airflow_bookmarks.core.errors import MisuseError, OptionError
 from airflow_bookmarks.spark import BookmarkedJob
-from tests.spark.lake import Lake
+from tests.spark.lake import Lake, reader_of
 
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
 
@@ -20,7 +20,7 @@ def two_folders(lake: Lake) -> None:
 
 
 def read(lake: Lake, job: BookmarkedJob, side: str, **kwargs: Any) -> Any:
-    return job.read(side, **kwargs).text(lake.path(side))
+    return reader_of(job, side, **kwargs).text(lake.path(side))
 
 
 def test_context_that_no_output_was_made_from_is_a_warning_by_name(

@@ -225,7 +225,7 @@ def test_sequence_is_the_order_alone_where_a_column_is_the_watermark(lake: Lake)
     seen = []
     for _ in range(3):
         with lake.job() as job:
-            reader = job.read("raw", watermark_column="event_time", sequence=r"part-(?P<seq>\d+)", max_files=1)
+            reader = job.read("raw", watermark_column="event_time").files(sequence=r"part-(?P<seq>\d+)", max_files=1)
             seen.append([row["id"] for row in reader.schema(SCHEMA).csv(lake.path("raw")).collect()])
 
     assert seen == [[9], [10], []]

@@ -24,7 +24,7 @@ from airflow_bookmarks.lifecycle.protocol.lease import RunEnvironment
 from airflow_bookmarks.lifecycle.run.environment import runs_in
 from airflow_bookmarks.spark.readers.files import Way, choose_way, paths_by_root
 from airflow_bookmarks.spark.readers.format import Format
-from tests.spark.lake import Lake, columns_of, lines_of, rows_of
+from tests.spark.lake import Lake, columns_of, lines_of, reader_of, rows_of
 
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
 
@@ -58,7 +58,7 @@ def read(lake: Lake, source: str = "text", schema: str | None = None, **kwargs: 
     seen = []
     for way in WAYS:
         with lake.job(option="pause") as job:
-            reader = job.read("raw", read_by=way, **kwargs).format(source).option("header", True)
+            reader = reader_of(job, "raw", read_by=way, **kwargs).format(source).option("header", True)
             frame = (reader if schema is None else reader.schema(schema)).load(lake.path("raw"))
             seen.append((columns_of(frame), rows_of(frame)))
     assert seen[0] == seen[1]
@@ -213,11 +213,11 @@ def test_recursive_lookup_reads_all_folders_and_takes_none_for_a_partition(lake:
     lake.put("m=1/deeper/a.txt", "a")
     lake.put("b.txt", "b")
     with lake.job() as job:
-        frame = job.read("raw", read_by=way).option("recursiveFileLookup", "True").text(lake.path("raw"))
+        frame = job.read("raw").files(read_by=way).option("recursiveFileLookup", "True").text(lake.path("raw"))
         assert rows_of(frame) == [("a",), ("b",)]
     lake.put("beside/c.txt", "c")
     with lake.job() as job:
-        frame = job.read("raw", read_by=way).text(lake.path("raw"), recursiveFileLookup=True)
+        frame = job.read("raw").files(read_by=way).text(lake.path("raw"), recursiveFileLookup=True)
         assert rows_of(frame) == [("c",)]
 
 
@@ -230,7 +230,7 @@ def test_several_roots_are_read_as_one_and_each_file_once(lake: Lake, way: Way) 
 
     def rows() -> Any:
         with lake.job() as job:
-            return rows_of(job.read("raw", read_by=way).json(roots))
+            return rows_of(job.read("raw").files(read_by=way).json(roots))
 
     assert rows() == [(1, None, 1), (2, "x", 2), (3, None, 3)]
     lake.put("m=2/d.json", '{"a": 4, "b": "y"}', folder="two")
@@ -242,7 +242,7 @@ def test_roots_that_lie_within_each_other_read_each_file_once(lake: Lake, way: W
     lake.put("a.txt", "a")
     lake.put("deeper/b.txt", "b")
     with lake.job() as job:
-        frame = job.read("raw", read_by=way).text([lake.path("raw"), lake.path("raw", "deeper")])
+        frame = job.read("raw").files(read_by=way).text([lake.path("raw"), lake.path("raw", "deeper")])
         assert lines_of(frame) == ["a", "b"]
 
 
@@ -251,7 +251,7 @@ def test_roots_may_be_files(lake: Lake, way: Way) -> None:
     one, two = lake.put("a.json", '{"a": 1}'), lake.put("k=v/b.json", '{"a": 2}')
     lake.put("c.json", '{"a": 3}')
     with lake.job() as job:
-        assert rows_of(job.read("raw", read_by=way).json([str(one), str(two)])) == [(1,), (2,)]
+        assert rows_of(job.read("raw").files(read_by=way).json([str(one), str(two)])) == [(1,), (2,)]
 
 
 @pytest.mark.parametrize(

@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 TO = ".."  # between the first and the last of a range
 
 
-def shown_gaps(facts: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return the display form of gaps from the facts of a context; None if gaps are not looked for."""
-    gaps = facts.get("gaps")
+def shown_gaps(stats: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Return the display form of gaps from the stats of a context; None if gaps are not looked for."""
+    gaps = stats.get("gaps")
     return None if gaps is None else {name: value for name, value in gaps.items() if name != "seen"}
 
 

@@ -86,11 +86,11 @@ class SeenRanges:
         """Say how many are missing, and which."""
         if not self.missing:
             return "nothing is missing"
-        return gaps_in_words(self.facts())
+        return gaps_in_words(self.stats())
 
     # ---- as plain values
 
-    def facts(self) -> dict[str, Any]:
+    def stats(self) -> dict[str, Any]:
         """Return it as plain values, for the record of a run: with what was seen, from which it goes on."""
         gaps = self.gaps
         first, last = (self.ranges[0][0], self.ranges[-1][1]) if self.ranges else (0, 0)
@@ -107,15 +107,15 @@ class SeenRanges:
         }
 
     @classmethod
-    def of_facts(cls, facts: Mapping[str, Any]) -> SeenRanges:
-        """Return what `facts` recorded.
+    def of_stats(cls, stats: Mapping[str, Any]) -> SeenRanges:
+        """Return what `stats` recorded.
 
         Raises:
             StateCorruptError: it is something else.
         """
         try:
-            seen = cls(facts["unit"], facts["of"], lost=facts["lost"])
-            return replace(seen, ranges=tuple(map(seen._range_of, facts["seen"].split(","))))
+            seen = cls(stats["unit"], stats["of"], lost=stats["lost"])
+            return replace(seen, ranges=tuple(map(seen._range_of, stats["seen"].split(","))))
         except (KeyError, ValueError) as error:
             raise StateCorruptError(
                 f"what was seen of a sequence, or of days, can't be read ({error}). Nothing was read or changed. "

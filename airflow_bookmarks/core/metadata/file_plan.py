@@ -22,7 +22,7 @@ class RecordedRead:
 
     `roots` is None where they are those of the plan; `globs` are the patterns beside them. `named` are the partition
     columns that the script named, with their types where a filter compares by them. `options` are all that are not the
-    default, as `FileOptions.of_facts` reads them; some of these are fields besides.
+    default, as `FileOptions.of_stats` reads them; some of these are fields besides.
     """
 
     options: Mapping[str, Any]

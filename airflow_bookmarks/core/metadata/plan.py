@@ -102,7 +102,7 @@ class PlanMetadata:
             starts_over=value_of(stats, "starts_over", default=False),
             is_relocated="moved_from" in stats,
             on_published=value_of(stats, "on_published"),
-            amount=Amount.of_facts(stats),
+            amount=Amount.of_stats(stats),
             skipped=value_of(stats, "skipped", {}),
             quarantined=value_of(stats, "quarantined", 0),
             waiting_bytes=value_of(stats, "waiting_bytes"),

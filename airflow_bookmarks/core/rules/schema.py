@@ -59,14 +59,14 @@ class SchemaDifference:
         """Whether a reader of the former columns finds them all, in types that hold at least the same."""
         return not (self.changed or self.removed)
 
-    def facts(self) -> dict[str, list[str]]:
+    def stats(self) -> dict[str, list[str]]:
         """Return it as plain values, by kind; what is empty is left out."""
         kinds = {"added": self.added, "widened": self.widened, "changed": self.changed, "removed": self.removed}
         return {kind: [str(change) for change in changes] for kind, changes in kinds.items() if changes}
 
     def in_words(self) -> str:
         """Return it for a message: `added n: not there -> string; removed a: int -> not there`."""
-        return "; ".join(f"{kind} {change}" for kind, changes in self.facts().items() for change in changes)
+        return "; ".join(f"{kind} {change}" for kind, changes in self.stats().items() for change in changes)
 
 
 def compare(before: Type, now: Type, fold: Fold = str.lower) -> SchemaDifference:
@@ -76,7 +76,7 @@ def compare(before: Type, now: Type, fold: Fold = str.lower) -> SchemaDifference
     the point.
 
     Example:
-        >>> compare(struct(a="integer"), struct(a="long", b="string")).facts()
+        >>> compare(struct(a="integer"), struct(a="long", b="string")).stats()
         {'added': ['b: not there -> string'], 'widened': ['a: int -> bigint']}
     """
     found: dict[str, list[ColumnChange]] = {"added": [], "widened": [], "changed": [], "removed": []}

@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
 _MILLISECOND = timedelta(milliseconds=1)
 
-# Among a plan's facts: the oldest file that a bound has left to the next run, in ms since 1970 UTC. A file does not
+# Among a plan's stats: the oldest file that a bound has left to the next run, in ms since 1970 UTC. A file does not
 # become late by waiting for its turn.
 WAITING_FROM = "waiting_from_ms"
 
-# Among a plan's facts, for readers that list no folder: what a plan has left to later runs, over a bound or settling,
+# Among a plan's stats, for readers that list no folder: what a plan has left to later runs, over a bound or settling,
 # and when its files were listed, if that was not when its run began.
 WAITING_BYTES = "waiting_bytes"
 WAITING_OLDEST = "waiting_oldest_ms"
@@ -58,7 +58,7 @@ class Bound:
         OptionError: a bound that is no whole number from 1 on, or a window that is no positive time.
 
     Example:
-        >>> Bound.of(max_files="500").facts()
+        >>> Bound.of(max_files="500").stats()
         {'max_files': 500}
     """
 
@@ -95,27 +95,31 @@ class Bound:
     @property
     def is_given(self) -> bool:
         """Whether it bounds anything."""
-        return any(getattr(self, each.name) is not None for each in fields(self))
+        return bool(self.given())
+
+    def given(self) -> list[str]:
+        """Return the names of the bounds that are given."""
+        return [each.name for each in fields(self) if getattr(self, each.name) is not None]
 
     @property
     def window_ms(self) -> int | None:
         """`window` in milliseconds."""
         return None if self.window is None else self.window // _MILLISECOND
 
-    def facts(self) -> dict[str, Any]:
+    def stats(self) -> dict[str, Any]:
         """Return as plain values what is given, for the record of a plan."""
-        facts = {"max_files": self.max_files, "max_bytes": self.max_bytes, "max_rows": self.max_rows}
-        facts["window_ms"] = self.window_ms
-        return {name: value for name, value in facts.items() if value is not None}
+        stats = {"max_files": self.max_files, "max_bytes": self.max_bytes, "max_rows": self.max_rows}
+        stats["window_ms"] = self.window_ms
+        return {name: value for name, value in stats.items() if value is not None}
 
     @classmethod
-    def of_facts(cls, facts: Mapping[str, Any]) -> Bound:
-        """Return the bound that `facts` recorded."""
-        window_ms = facts.get("window_ms")
+    def of_stats(cls, stats: Mapping[str, Any]) -> Bound:
+        """Return the bound that `stats` recorded."""
+        window_ms = stats.get("window_ms")
         return cls(
-            max_files=facts.get("max_files"),
-            max_bytes=facts.get("max_bytes"),
-            max_rows=facts.get("max_rows"),
+            max_files=stats.get("max_files"),
+            max_bytes=stats.get("max_bytes"),
+            max_rows=stats.get("max_rows"),
             window=None if window_ms is None else window_ms * _MILLISECOND,
         )
 

@@ -19,7 +19,7 @@ from airflow_bookmarks.core.errors import OptionError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-NEWEST_PARTITION = "newest_partition"  # of a plan's facts: the start of the partition up to which all is read
+NEWEST_PARTITION = "newest_partition"  # of a plan's stats: the start of the partition up to which all is read
 
 _UNITS = ("year", "month", "day", "hour", "minute")
 _NUMBER = re.compile(r"\d{1,4}", re.ASCII)

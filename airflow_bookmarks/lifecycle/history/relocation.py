@@ -75,7 +75,7 @@ def turn_relocate(
     moved = [now for was in before.folders if (now := moved_path(was, ((old, new),))) != was]
     relocation = relocated(reader.found(ctx), moved, old, new, lambda: _sizes(store, job, head, ctx), unverified)
     state = replace(state, fingerprint=str(after.ref()), moves=(*state.moves, (old, new)))
-    told: AuditEvent = {**event, "ctx": ctx, "moved": dict(relocation.facts)}
+    told: AuditEvent = {**event, "ctx": ctx, "moved": dict(relocation.stats)}
     return turn_set(history, ctx, state, relocation.position, told, kind="relocate")
 
 

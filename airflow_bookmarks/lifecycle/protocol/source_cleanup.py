@@ -89,7 +89,7 @@ class Disposal:
         """Whether files stay where they are."""
         return self.on_published == "keep"
 
-    def facts(self) -> dict[str, Any]:
+    def stats(self) -> dict[str, Any]:
         """Return as plain values what is not the default, for the record of a plan."""
         return {} if self.is_kept else {ON_PUBLISHED: self.on_published}
 

@@ -16,7 +16,7 @@ from airflow_bookmarks.lifecycle.history.timeline_switch import resting_contexts
 from airflow_bookmarks.lifecycle.protocol.source_cleanup import IS_READ_WHOLE
 from airflow_bookmarks.lifecycle.state.discard import increment_of
 from airflow_bookmarks.lifecycle.state.job_state import state_context
-from airflow_bookmarks.sources.contract import facts_of
+from airflow_bookmarks.sources.contract import stats_of
 from airflow_bookmarks.store.bookmark_store import Commit
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ class ContextOutcome:
     `position` is where its source leads after `plan` (None: the context stays where it is); `before` is the state that
     the run went on from (None: it started anew). `greatest` was read of the column of the watermark (None: the source
     tells the watermark). `keeps_column`: what was read is not known, so the watermark of a column stays as it was.
-    `stored_facts` are those that were stored with a plan of another driver (None: its own are asked).
+    `stored_stats` are those that were stored with a plan of another driver (None: its own are asked).
     """
 
     kind: str
@@ -48,7 +48,7 @@ class ContextOutcome:
     rows: int | None = None
     schema_change: Mapping[str, Any] | None = None
     is_read_whole: bool = True
-    stored_facts: Mapping[str, Any] | None = None
+    stored_stats: Mapping[str, Any] | None = None
 
     def state(self, key: RunKey) -> ContextState | None:
         """Return where the context stands once run `key` is committed; None: where it stood."""
@@ -59,9 +59,9 @@ class ContextOutcome:
             greatest = Greatest(self.before.watermark_column)
         return state_after(ContextState(self.kind, self.fingerprint, key), self.position, self.before, greatest)
 
-    def facts(self, watermark_before: str | None) -> dict[str, Any]:
+    def stats(self, watermark_before: str | None) -> dict[str, Any]:
         """Return what the run record says of the context."""
-        planned = facts_of(self.plan) if self.stored_facts is None else self.stored_facts
+        planned = stats_of(self.plan) if self.stored_stats is None else self.stored_stats
         facts = {**planned, "rows": self.rows, "watermark_before": watermark_before}
         if self.schema_change:
             facts["schema_change"] = self.schema_change
@@ -77,7 +77,7 @@ class RunOutcome:
     """What a run found and did, as its commit is about to record it.
 
     `base` are the contexts of the job before the run. `state_changed` is whether `job.state` is to be stored (None: it
-    was not used), `state_facts` what the record says of it; `seconds` is the time that each part took.
+    was not used), `state_stats` what the record says of it; `seconds` is the time that each part took.
     """
 
     job: str
@@ -85,7 +85,7 @@ class RunOutcome:
     base: Mapping[str, ContextState]
     contexts: Mapping[str, ContextOutcome]
     state_changed: bool | None = None
-    state_facts: Mapping[str, Any] = field(default_factory=dict)
+    state_stats: Mapping[str, Any] = field(default_factory=dict)
     seconds: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -179,5 +179,5 @@ def _metrics(outcome: RunOutcome) -> dict[str, Any]:
     contexts: dict[str, Any] = {}
     for ctx, context in outcome.contexts.items():
         before = outcome.base.get(ctx)
-        contexts[ctx] = context.facts(None if before is None else before.watermark)
-    return {"contexts": contexts, "seconds": outcome.seconds, **outcome.state_facts}
+        contexts[ctx] = context.stats(None if before is None else before.watermark)
+    return {"contexts": contexts, "seconds": outcome.seconds, **outcome.state_stats}

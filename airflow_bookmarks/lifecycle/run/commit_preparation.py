@@ -134,7 +134,7 @@ class CommitPreparation:
             keeps_column=True,  # the content of its rows died with its driver
             is_read_whole=entry.metadata.on_published is None,
             # Its rows are there: what a version before has let a plan say is no reason to refuse it now.
-            stored_facts=None if isinstance(plan, FilePlan) else _facts_of_plan(entry),
+            stored_stats=None if isinstance(plan, FilePlan) else _facts_of_plan(entry),
         )
 
     def _adopted_position(self, adopted: Run, ctx: str, plan: Any) -> Position | None:
@@ -158,7 +158,7 @@ class CommitPreparation:
             self.holding.base.contexts,
             contexts,
             state_changed=self.states.has_changed,
-            state_facts=self.states.facts(),
+            state_stats=self.states.stats(),
             seconds=self.stopwatch.seconds(),
         )
 

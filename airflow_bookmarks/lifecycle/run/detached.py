@@ -43,7 +43,7 @@ from airflow_bookmarks.lifecycle.state.summary import Summary, log_planned
 from airflow_bookmarks.lifecycle.state.timing import Stopwatch
 from airflow_bookmarks.lifecycle.state.verification import OnMissing, plan_of_files, recheck_plan, without
 from airflow_bookmarks.sinks.registry import SINKS
-from airflow_bookmarks.sources.contract import facts_of
+from airflow_bookmarks.sources.contract import stats_of
 from airflow_bookmarks.sources.source import P, PlanInput, Source
 
 if TYPE_CHECKING:
@@ -209,7 +209,7 @@ class DetachedRun(ReadsContexts, KeepsState, Expects, WritesManifests, RecordsUs
                 if self._window is not None
                 else self._new.plan(ctx, source, on_source_change, moved_from)
             )
-            facts_of(plan)  # the side record gets them after the publish, which is too late to refuse them
+            stats_of(plan)  # the side record gets them after the publish, which is too late to refuse them
             self._write_manifest(ctx, plan)
             self._machine.at(Failpoint.PLANNED)
         self._inputs.add(ctx, PlannedContext(source, found, plan, on_missing))
@@ -250,7 +250,7 @@ class DetachedRun(ReadsContexts, KeepsState, Expects, WritesManifests, RecordsUs
         with self._stopwatch.measure("plan"):
             found = PlanInput()
             plan = context.source.plan(found)
-            facts_of(plan)
+            stats_of(plan)
             self._write_manifest(ctx, plan)
         context.found, context.plan = found, plan
         log_planned(log, self._job, ctx, plan)

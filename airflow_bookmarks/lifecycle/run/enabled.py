@@ -51,7 +51,7 @@ from airflow_bookmarks.lifecycle.state.verification import OnMissing, plan_of_fi
 from airflow_bookmarks.sinks.entry import discarded_entry, landed_entry, published_entry
 from airflow_bookmarks.sinks.files.publish import check_publishable
 from airflow_bookmarks.sinks.registry import SINKS, SinkRegistry
-from airflow_bookmarks.sources.contract import facts_of
+from airflow_bookmarks.sources.contract import stats_of
 from airflow_bookmarks.sources.source import PlanInput
 from airflow_bookmarks.sources.upstream.rewind import RewindWanted
 from airflow_bookmarks.store.bookmark_store import PLAN_INLINE_BYTES, BookmarkStore, Commit, LeaseGrant
@@ -163,13 +163,13 @@ class ActiveRun(HoldsLease):
             warn_of_readers(self._store, self.job, ctx, source)
 
     def _store_plan(self, ctx: str, source: Source[Any], found: PlanInput, plan: Plan) -> None:
-        facts = {**facts_of(plan), STARTS_FROM: starts_from(self._holding.base, ctx)}
+        facts = {**stats_of(plan), STARTS_FROM: starts_from(self._holding.base, ctx)}
         if found.position is None:
             facts[STARTS_OVER] = True
         if ctx in self._inputs.disposals:
-            facts |= self._inputs.disposals[ctx].facts()
+            facts |= self._inputs.disposals[ctx].stats()
         if found.moved is not None:
-            facts[MOVED_FROM] = dict(found.moved.facts)
+            facts[MOVED_FROM] = dict(found.moved.stats)
         body = self._leased.bodies.payloads({ctx: plan.encode()}, PLAN_INLINE_BYTES)[ctx]
         entry = PlanEntry(source.kind, body, facts, str(source.ref()))
         self._store.plan(self._holding, ctx, entry, option=self.option.value, is_last=not self._in_batches)

@@ -105,7 +105,7 @@ class JobStates(Guarded):
         """Whether there are values to be stored; None if the run has neither read nor set one."""
         return self.changed() is not None if self.is_used else None
 
-    def facts(self) -> dict[str, Any]:
+    def stats(self) -> dict[str, Any]:
         """Return what the run record keeps of it: the run, or change, that left what was read, and the names set.
 
         Only names: a value may be a secret.

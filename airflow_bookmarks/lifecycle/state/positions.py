@@ -142,7 +142,7 @@ class ContextReader:
             self._store.segments.take,
             {} if plan is None else plan.file_metadata.partition_types,
             watermark=state.watermark if state.watermark_column is None else None,
-            facts={} if plan is None else plan.stats,
+            stats={} if plan is None else plan.stats,
             read_at=None if run is None else from_text(run.planned_at),
             is_set=state.set_in is not None,
         )

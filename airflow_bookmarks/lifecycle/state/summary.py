@@ -108,7 +108,7 @@ def _context_facts(facts: Mapping[str, Any], state: ContextState | None) -> dict
 
 
 def _read_in_words(facts: Mapping[str, Any]) -> str:
-    again, amount = facts.get(READ_AGAIN), Amount.of_facts(facts)
+    again, amount = facts.get(READ_AGAIN), Amount.of_stats(facts)
     if amount.count is None and amount.unit == FILES:  # as a run of an unknown kind of source leaves it as well
         return "not known how much"
     return f"{amount.in_words()}{f' ({again} read again)' if again else ''}"
@@ -190,7 +190,7 @@ def _log_partitions(log: logging.Logger, job: str, ctx: str, plan: FilePlan) -> 
             len(skipped) - _PARTITION_LINES,
             plan.partitions.listed,
         )
-    newest = plan.facts().get(NEWEST_PARTITION)
+    newest = plan.stats().get(NEWEST_PARTITION)
     if plan.partitions.pruned or newest is not None:
         log.info(
             "bookmark %s, context %s: %d partitions listed, %d pruned before they were listed%s",

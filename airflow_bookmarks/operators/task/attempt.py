@@ -100,7 +100,7 @@ class Attempt:
             )
         changed = changed_upstream(self.store, run)
         if changed is not None:
-            # Its plan names files that are gone. A run that plans anew does what on_upstream_rewind says.
+            # Its plan names files that are gone. A run that plans anew does what on_rewind says.
             log.info("bookmark %s: run %d is not replayed: %s since; a new run is made", self.job, number, changed)
             return None, None
         log.info("bookmark %s: the task was cleared: run %d is replayed", self.job, number)

@@ -75,7 +75,7 @@ class FileOptions:
             partitions (`recursive`); `reread` beside what would leave out a part of a group; a choice that is none.
 
     Example:
-        >>> FileOptions(on_overwrite="ignore", settle=timedelta(minutes=5)).facts()
+        >>> FileOptions(on_overwrite="ignore", settle=timedelta(minutes=5)).stats()
         {'on_overwrite': 'ignore', 'settle_ms': 300000}
     """
 
@@ -180,9 +180,9 @@ class FileOptions:
         """Return the names of the options that are not the default."""
         return [each.name for each in fields(self) if getattr(self, each.name) != each.default]
 
-    def facts(self) -> dict[str, Any]:
+    def stats(self) -> dict[str, Any]:
         """Return as plain values what is not the default, for the record of a plan."""
-        facts: dict[str, Any] = {
+        stats: dict[str, Any] = {
             "recursive": self.recursive or None,
             "on_overwrite": None if self.on_overwrite == "reprocess" else self.on_overwrite,
             "late_after_ms": self.late_after_ms,
@@ -198,30 +198,30 @@ class FileOptions:
             "partition_time": self.partition_time,
             "reread": self.reread,
             "empties": self.empties or None,
-            **self.bound.facts(),
+            **self.bound.stats(),
         }
-        return {name: value for name, value in facts.items() if value is not None}
+        return {name: value for name, value in stats.items() if value is not None}
 
     @classmethod
-    def of_facts(cls, facts: Mapping[str, Any]) -> FileOptions:
-        """Return the options that `facts` recorded; those that it lacks are the defaults."""
+    def of_stats(cls, stats: Mapping[str, Any]) -> FileOptions:
+        """Return the options that `stats` recorded; those that it lacks are the defaults."""
         return cls(
-            recursive=facts.get("recursive", False),
-            on_overwrite=facts.get("on_overwrite", "reprocess"),
-            late_after=_from_milliseconds(facts.get("late_after_ms")),
-            settle=_from_milliseconds(facts.get("settle_ms")),
-            on_touch=facts.get("on_touch"),
-            sequence=facts.get("sequence"),
-            on_unmatched=facts.get("on_unmatched", "error"),
-            gaps=facts.get("gaps"),
-            on_schema_change=facts.get("on_schema_change", "fail"),
-            exclusions=tuple(facts.get("exclusions", ())),
-            name_pattern=facts.get("name_pattern"),
-            partition_filter=facts.get("partition_filter"),
-            partition_time=facts.get("partition_time"),
-            reread=facts.get("reread"),
-            empties=facts.get("empties", False),
-            bound=Bound.of_facts(facts),
+            recursive=stats.get("recursive", False),
+            on_overwrite=stats.get("on_overwrite", "reprocess"),
+            late_after=_from_milliseconds(stats.get("late_after_ms")),
+            settle=_from_milliseconds(stats.get("settle_ms")),
+            on_touch=stats.get("on_touch"),
+            sequence=stats.get("sequence"),
+            on_unmatched=stats.get("on_unmatched", "error"),
+            gaps=stats.get("gaps"),
+            on_schema_change=stats.get("on_schema_change", "fail"),
+            exclusions=tuple(stats.get("exclusions", ())),
+            name_pattern=stats.get("name_pattern"),
+            partition_filter=stats.get("partition_filter"),
+            partition_time=stats.get("partition_time"),
+            reread=stats.get("reread"),
+            empties=stats.get("empties", False),
+            bound=Bound.of_stats(stats),
         )
 
 

@@ -63,7 +63,7 @@ _CLOCKS_DIFFER_BY = timedelta(minutes=5)  # a file dated later than this from no
 _MILLISECOND = timedelta(milliseconds=1)
 _LOOKED_AT_ONCE = 65_536  # files at the second look, which are objects until they are compared
 
-OPTIONS = "options"  # of a plan's facts: the options of the source that are not the default
+OPTIONS = "options"  # of a plan's stats: the options of the source that are not the default
 FORMAT = "format"  # of these: what the files are read as
 
 
@@ -94,11 +94,11 @@ class _RecordedPlan(FilePlan):
     read_before: datetime | None = None
     listed_at: datetime | None = None
 
-    def facts(self) -> dict[str, Any]:
-        facts: dict[str, Any] = {NEWEST_PARTITION: self._read_until(), WAITING_FROM: self._waiting_from_ms()}
-        facts[LOOKED_AT] = None if self.listed_at is None else to_text(self.listed_at)
-        told = {name: value for name, value in facts.items() if value is not None}
-        return {**FilePlan.facts(self), **told, **self._waiting(), OPTIONS: dict(self.options)}
+    def stats(self) -> dict[str, Any]:
+        stats: dict[str, Any] = {NEWEST_PARTITION: self._read_until(), WAITING_FROM: self._waiting_from_ms()}
+        stats[LOOKED_AT] = None if self.listed_at is None else to_text(self.listed_at)
+        told = {name: value for name, value in stats.items() if value is not None}
+        return {**FilePlan.stats(self), **told, **self._waiting(), OPTIONS: dict(self.options)}
 
     def _waiting(self) -> dict[str, int]:
         """Return how much of what is listed later runs read, and when its oldest file is of; empty where none waits."""
@@ -389,15 +389,15 @@ class FileSource:
     def _facts(self, types: Mapping[str, str]) -> dict[str, Any]:
         """Return as plain values what changes a plan; of the columns named, those that are partitions."""
         named = {name.lower() for name in self._named}
-        facts: dict[str, Any] = {
+        stats: dict[str, Any] = {
             "named": [name for name in types if name.lower() in named] or None,
             "shard": None if self._shard is None else self._shard.number,
             "shard_by": None if self._shard is None else self._shard.by,
             "named_types": self._named_types(types) or None,
             FORMAT: self.format,
-            **self._reach.facts(),
+            **self._reach.stats(),
         }
-        return self._options.facts() | {name: value for name, value in facts.items() if value is not None}
+        return self._options.stats() | {name: value for name, value in stats.items() if value is not None}
 
     def _named_types(self, types: Mapping[str, str]) -> Mapping[str, str]:
         """Return the user's types of partition columns, where a predicate compares by them."""
@@ -594,7 +594,7 @@ def recorded_files(roots: Sequence[str], read: RecordedRead, clock: Callable[[],
     return FileSource(
         open_filesystem(roots[0]),
         roots if read.roots is None else read.roots,
-        FileOptions.of_facts(read.options),
+        FileOptions.of_stats(read.options),
         named=read.named,
         globs=read.globs,
         clock=clock,

@@ -122,7 +122,7 @@ class Reach:
         """Return the reach that lists partitions of any age."""
         return replace(self, options=replace(self.options, partition_time=None))
 
-    def facts(self) -> Mapping[str, Any]:
+    def stats(self) -> Mapping[str, Any]:
         """Return as plain values what the roots of a plan do not tell."""
         return {"roots": list(self.roots), "globs": list(self.globs)} if self.globs else {}
 

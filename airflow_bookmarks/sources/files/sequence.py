@@ -134,7 +134,7 @@ def seen_days(found: PlanInput, look: Look, types: Mapping[str, str]) -> SeenRan
 def _seen_before(found: PlanInput, unit: Unit, of: str) -> SeenRanges:
     gaps = None if found.position is None else found.file_metadata.gaps
     is_same = gaps is not None and (gaps.unit, gaps.of) == (unit, of)
-    return SeenRanges.of_facts(gaps.recorded) if gaps is not None and is_same else SeenRanges(unit, of)
+    return SeenRanges.of_stats(gaps.recorded) if gaps is not None and is_same else SeenRanges(unit, of)
 
 
 def _if_any(seen: SeenRanges) -> SeenRanges | None:

@@ -22,23 +22,23 @@ from tests.chaos.chain.stage import RAW, job, upstream
 from tests.chaos.kill import killed_at
 
 
-def main(root: Path, stage: str, dag_run: str, attempt: int, on_upstream_rewind: OnRewind) -> None:
+def main(root: Path, stage: str, dag_run: str, attempt: int, on_rewind: OnRewind) -> None:
     """Make the run as the script of a user does, and do what this try was told."""
     order = Order.given(root, stage, dag_run, attempt)
     spark = SparkSession.builder.getOrCreate()
     with disturbed(order), BookmarkedJob(spark) as bookmarked:
-        lines = read(bookmarked, root, stage, on_upstream_rewind)
+        lines = read(bookmarked, root, stage, on_rewind)
         bookmarked.write(lines, "lines").text(f"{root}/{stage}")
         if order is not None and order.deed is Deed.FAIL:
             raise ValueError("the last line of the block fails")
 
 
-def read(bookmarked: BookmarkedJob, root: Path, stage: str, on_upstream_rewind: OnRewind) -> DataFrame:
+def read(bookmarked: BookmarkedJob, root: Path, stage: str, on_rewind: OnRewind) -> DataFrame:
     """Return the lines that are new to a stage."""
     before = upstream(stage)
     if before is None:
         return bookmarked.read("new").text(f"{root}/{RAW}")
-    return bookmarked.read("new", on_upstream_rewind=on_upstream_rewind).upstream(job(before))
+    return bookmarked.read("new").upstream(job(before), on_rewind=on_rewind)
 
 
 def disturbed(order: Order | None) -> AbstractContextManager[None]:

@@ -152,7 +152,7 @@ class Scene:
             self._rewind(STAGES, told.number - 1 - trouble.back)
         elif trouble.kind is Kind.CLEARED:
             self._clear(told)
-        return {"on_upstream_rewind": "ignore"} if self._keeps_what_was_replayed(trouble) else {}
+        return {"on_rewind": "ignore"} if self._keeps_what_was_replayed(trouble) else {}
 
     def _keeps_what_was_replayed(self, trouble: Trouble) -> bool:
         """Whether a person says in this round that what was replayed need not be read again: its rows are the same.

@@ -42,7 +42,7 @@ class LetGo(StrEnum):
 class Follow(StrEnum):
     """What a person does with the stages behind one that was replayed."""
 
-    KEEP = "those behind keep what they have read"  # on_upstream_rewind="ignore": the rows are the same
+    KEEP = "those behind keep what they have read"  # on_rewind="ignore": the rows are the same
     AGAIN = "those behind are rewound too"  # with their output removed, so that they read it again
 
 

@@ -121,11 +121,11 @@ def test_stored_plan_keeps_what_its_run_could_not_parse() -> None:
     read = FilePlan.decode(plan.encode())
 
     assert read.quarantined == plan.quarantined
-    assert read.facts()["quarantined"] == 1
+    assert read.stats()["quarantined"] == 1
 
 
 def test_plan_without_such_files_says_nothing_of_them() -> None:
     plan = FilePlan(Listing.of([]), ("/raw",), 1, 0)
 
     assert FilePlan.decode(plan.encode()).quarantined == ()
-    assert "quarantined" not in plan.facts()
+    assert "quarantined" not in plan.stats()

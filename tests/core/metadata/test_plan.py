@@ -74,7 +74,7 @@ def test_metadata_of_a_plan_of_files_is_typed() -> None:
     assert (metadata.sequence, metadata.format, metadata.moves) == ("part-(?P<seq>...)", "csv", ())
     assert metadata.gaps is not None
     assert (metadata.gaps.unit, metadata.gaps.of, metadata.gaps.missing) == ("number", "part-(?P<seq>...)", 4)
-    assert SeenRanges.of_facts(metadata.gaps.recorded).facts() == GAPS
+    assert SeenRanges.of_stats(metadata.gaps.recorded).stats() == GAPS
 
 
 def test_how_the_files_of_a_plan_were_chosen_is_typed() -> None:
@@ -122,8 +122,8 @@ def test_moves_are_added_to_those_before() -> None:
 
 
 def test_partition_of_a_position_that_was_set_is_not_old() -> None:
-    assert PlanInput(facts=STORED).file_metadata.newest_partition == "2013-01-31T00:00:00"
-    assert PlanInput(facts=STORED, is_set=True).file_metadata.newest_partition is None
+    assert PlanInput(stats=STORED).file_metadata.newest_partition == "2013-01-31T00:00:00"
+    assert PlanInput(stats=STORED, is_set=True).file_metadata.newest_partition is None
 
 
 @pytest.mark.parametrize(

@@ -44,7 +44,7 @@ def test_same_columns_in_another_order_and_case_are_no_difference() -> None:
 
 def test_case_tells_columns_apart_where_spark_is_told_so() -> None:
     found = compare(struct(a="long"), struct(A="long"), fold=lambda name: name)
-    assert found.facts() == {"added": ["A: not there -> bigint"], "removed": ["a: bigint -> not there"]}
+    assert found.stats() == {"added": ["A: not there -> bigint"], "removed": ["a: bigint -> not there"]}
 
 
 def test_nullability_and_metadata_say_nothing() -> None:
@@ -73,14 +73,14 @@ def test_nullability_and_metadata_say_nothing() -> None:
 )
 def test_wider_type_of_the_same_kind_passes_and_any_other_does_not(before: Type, now: Type, kind: str) -> None:
     found = compare(struct(a=before), struct(a=now))
-    assert found.facts() == {kind: [f"a: {spoken(before)} -> {spoken(now)}"]}
+    assert found.stats() == {kind: [f"a: {spoken(before)} -> {spoken(now)}"]}
     assert found.is_compatible == (kind == "widened")
 
 
 def test_differences_are_found_in_structs_arrays_and_maps() -> None:
     before = struct(s=struct(x="integer", y="string"), l=array(struct(z="float")), m=mapping("date"))
     now = struct(s=struct(x="string", n="long"), l=array(struct(z="double")), m=mapping("string"))
-    assert compare(before, now).facts() == {
+    assert compare(before, now).stats() == {
         "added": ["s.n: not there -> bigint"],
         "widened": ["l.element.z: float -> double"],
         "changed": ["s.x: int -> string", "m.value: date -> string"],

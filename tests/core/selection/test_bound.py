@@ -189,4 +189,4 @@ def test_window_that_is_no_positive_time_is_refused(value: Any) -> None:
 
 @given(bounds)
 def test_facts_tell_all_of_a_bound(bound: Bound) -> None:
-    assert Bound.of_facts(bound.facts()) == bound
+    assert Bound.of_stats(bound.stats()) == bound

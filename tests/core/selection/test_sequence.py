@@ -151,8 +151,8 @@ def test_plan_keeps_by_which_sequence_it_goes_when_it_is_stored() -> None:
 
 def test_options_come_back_from_the_facts_of_a_plan() -> None:
     given_options = FileOptions(sequence=PARTS, on_unmatched="skip", gaps=False, on_touch="reprocess")
-    assert FileOptions.of_facts(given_options.facts()) == given_options
-    assert FileOptions.of_facts(FileOptions().facts()) == FileOptions()
+    assert FileOptions.of_stats(given_options.stats()) == given_options
+    assert FileOptions.of_stats(FileOptions().stats()) == FileOptions()
 
 
 # ---- gaps
@@ -172,7 +172,7 @@ def test_what_is_missing_is_exactly_what_no_run_has_seen(runs: list[list[int]]) 
     for numbers in runs:
         known = known.add(np.array(numbers, np.int64))
         if known.ranges:
-            known = SeenRanges.of_facts(known.facts())
+            known = SeenRanges.of_stats(known.stats())
     ever = {number for numbers in runs for number in numbers}
     missing = set(range(min(ever), max(ever) + 1)) - ever if ever else set()
     told = {n for first, last in map(known._range_of, known.gaps) for n in range(first, last + 1)}
@@ -204,11 +204,11 @@ def test_gaps_of_which_none_is_told_apart_are_said_as_that() -> None:
 
 
 def test_a_million_numbers_without_a_gap_are_one_range() -> None:
-    assert SeenRanges("number", "n").add(np.arange(1_000_000)).facts()["seen"] == "0..999999"
+    assert SeenRanges("number", "n").add(np.arange(1_000_000)).stats()["seen"] == "0..999999"
 
 
 def test_record_of_many_gaps_stays_small_and_says_how_many_are_not_shown() -> None:
-    facts = seen(*range(0, 2000, 2)).facts()
+    facts = seen(*range(0, 2000, 2)).stats()
     assert facts["missing"] == 999
     assert facts["ranges"][-1] == "1997"
     assert len(facts["ranges"]) == SHOWN_RANGES
@@ -222,12 +222,12 @@ def test_days_are_missing_as_days() -> None:
     known = SeenRanges("day", "day").add(days(["2013-02-28", "2013-03-02", "2012-12-31"])).add(days(["2013-01-01"]))
     assert known.gaps == ["2013-01-02..2013-02-27", "2013-03-01"]
     assert known.missing == 58
-    assert SeenRanges.of_facts(known.facts()) == known
+    assert SeenRanges.of_stats(known.stats()) == known
 
 
 def test_people_are_shown_what_is_missing_and_not_all_that_was_seen() -> None:
     assert shown_gaps({"files": 1}) is None
-    shown = shown_gaps({"gaps": seen(1, 3).facts()})
+    shown = shown_gaps({"gaps": seen(1, 3).stats()})
     assert shown is not None
     assert "seen" not in shown
     assert (shown["missing"], shown["ranges"]) == (1, ["2"])
@@ -235,7 +235,7 @@ def test_people_are_shown_what_is_missing_and_not_all_that_was_seen() -> None:
 
 @pytest.mark.parametrize("damage", [{"missing": -1}, {"ranges": "2"}, {"seen": None}, {"unit": 7}, {"lost": "0"}])
 def test_damaged_record_of_gaps_is_damage_and_not_guessed_at(damage: dict[str, Any]) -> None:
-    whole = seen(1, 3).facts()
+    whole = seen(1, 3).stats()
     assert stats_of(Fields("RUN 1.1", "", {"gaps": whole}))["gaps"] == whole
     with pytest.raises(StateCorruptError, match="gaps"):
         stats_of(Fields("RUN 1.1", "", {"gaps": whole | damage}))
@@ -244,4 +244,4 @@ def test_damaged_record_of_gaps_is_damage_and_not_guessed_at(damage: dict[str, A
 @pytest.mark.parametrize("text", ["1..x", "", "2013-01-31", "1,,3"])
 def test_ranges_that_mean_nothing_are_damage(text: str) -> None:
     with pytest.raises(StateCorruptError, match="Nothing was read or changed"):
-        SeenRanges.of_facts(seen(1, 3).facts() | {"seen": text})
+        SeenRanges.of_stats(seen(1, 3).stats() | {"seen": text})

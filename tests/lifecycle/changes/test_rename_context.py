@@ -148,7 +148,7 @@ def test_schema_and_partition_types_go_along(shop: Shop) -> None:
     run = shop.begin()
     shop.put("day=2/b.txt", "b")
     plan = run.plan("flights", files(shop))
-    assert (run.known_schema("flights"), plan.facts()["partition_types"]) == ('{"fields": []}', {"day": "int"})
+    assert (run.known_schema("flights"), plan.stats()["partition_types"]) == ('{"fields": []}', {"day": "int"})
     run.abort("a test")
 
 

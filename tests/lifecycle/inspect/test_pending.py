@@ -289,7 +289,7 @@ def test_what_is_pending_of_an_upstream_is_what_the_next_run_plans(steps: list[t
             plan = run.plan("raw", source)
             assert isinstance(told.plan, FilePlan)
             assert list(told.plan.files) == list(plan.files)
-            assert list(told.runs) == plan.facts()["upstream"]["runs"]
+            assert list(told.runs) == plan.stats()["upstream"]["runs"]
         run.abort("a test")
 
 

@@ -321,7 +321,7 @@ def test_stored_plan_of_a_batch_is_in_proportion_to_what_it_reads(shop: Shop) ->
         plan = source.plan(found)
         position = source.advance(plan)
         assert position is not None
-        found = PlanInput(position.body, found.load, watermark=position.watermark, facts=plan.facts())
+        found = PlanInput(position.body, found.load, watermark=position.watermark, stats=plan.stats())
         stored = FilePlan.decode(plan.encode())
         bases.append([base.removeprefix(f"{shop.raw}/") for base in stored.bases])
         named.append(len(stored.unread.get(LATE, ())))

@@ -138,7 +138,7 @@ def test_record_says_what_changed_of_the_columns_what_was_read_in_part_and_the_g
 
 
 def test_record_has_the_time_of_each_part_and_what_is_said_of_the_state_of_the_job() -> None:
-    run = RunOutcome("clean", KEY, {}, {}, state_facts={STATE_KIND: {"from": None}}, seconds={"plan": "0.100"})
+    run = RunOutcome("clean", KEY, {}, {}, state_stats={STATE_KIND: {"from": None}}, seconds={"plan": "0.100"})
 
     assert build_commit(run, StoredBodies()).metrics == {
         "contexts": {},

@@ -32,17 +32,17 @@ from tests.lifecycle.sqlite_keys import KeyKind, KeyPlan, KeySource, keys_of, ma
 
 @dataclass(frozen=True)
 class ToldPlan(KeyPlan):
-    """Keys with more facts."""
+    """Keys with more stats."""
 
     more: dict[str, Any] = field(default_factory=dict)
 
-    def facts(self) -> dict[str, Any]:
-        return {**super().facts(), **self.more}
+    def stats(self) -> dict[str, Any]:
+        return {**super().stats(), **self.more}
 
 
 @dataclass
 class ToldSource(KeySource):
-    """Keys whose plans have more facts."""
+    """Keys whose plans have more stats."""
 
     database: str
     more: dict[str, Any]
@@ -96,9 +96,9 @@ def run_aside(store: BookmarkStore, source: KeySource, parcels: Parcels, option:
 @pytest.mark.parametrize(
     ("more", "why"),
     [
-        ({"options": {"partition_time": "day"}}, "its facts name 'options'"),
-        ({"partitions": {"new": 1}}, "its facts name 'partitions'"),
-        ({"bytes": -5}, "the fact 'bytes' is no count"),
+        ({"options": {"partition_time": "day"}}, "its stats name 'options'"),
+        ({"partitions": {"new": 1}}, "its stats name 'partitions'"),
+        ({"bytes": -5}, "the stat 'bytes' is no count"),
     ],
 )
 def test_fact_that_no_side_record_can_have_is_refused_before_rows_are_visible(

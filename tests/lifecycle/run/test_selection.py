@@ -313,8 +313,8 @@ def test_files_that_wait_in_one_shard_are_not_pruned_by_the_look_of_another(shop
     options, looks, before = FileOptions(**DAYS), Looks(), {"newest_partition": "2013-01-01T00:00:00"}
     first, second = (FileSource(FILES, [str(shop.raw)], options, clock=lambda: NOON, looks=looks) for _ in range(2))
 
-    drained = first.plan(PlanInput(facts={"newest_partition": "2013-01-31T00:00:00"}))
-    waiting = second.plan(PlanInput(facts=before))
+    drained = first.plan(PlanInput(stats={"newest_partition": "2013-01-31T00:00:00"}))
+    waiting = second.plan(PlanInput(stats=before))
 
     assert below(shop, drained.files.paths) == ["dt=2013-01-31/a.txt"]
     assert below(shop, waiting.files.paths) == ["dt=2013-01-01/a.txt", "dt=2013-01-31/a.txt"]

@@ -285,8 +285,8 @@ def test_files_of_other_shards_are_counted_and_listed_on_demand(shop: Shop) -> N
     plan = Task(shop).source(number).plan(PlanInput())
 
     assert {Path(path).stem for path in plan.files.paths} == own
-    assert plan.facts()["listed"] == 20
-    assert plan.facts()["skipped"] == {OTHER_SHARDS: 20 - len(own)}
+    assert plan.stats()["listed"] == 20
+    assert plan.stats()["skipped"] == {OTHER_SHARDS: 20 - len(own)}
     assert {Path(path).stem for path in left_out(plan)[OTHER_SHARDS].paths} == set(names) - own
 
 

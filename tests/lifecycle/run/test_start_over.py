@@ -91,7 +91,7 @@ def test_partition_types_follow_where_the_script_says_so(shop: Shop, word: str) 
         run.plan("raw", source(shop))
     plan = run.plan("raw", source(shop, on_schema_change=word))
     assert (dict(plan.partition_types), names(plan.files.paths)) == ({"k": "string"}, ["b"])
-    assert plan.facts()["options"]["on_schema_change"] == word
+    assert plan.stats()["options"]["on_schema_change"] == word
     run.abort("enough")
 
 

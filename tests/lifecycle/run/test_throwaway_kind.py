@@ -97,9 +97,9 @@ def test_each_key_is_read_once_and_the_summary_counts_keys(shop: Shop, table: st
 class NotedPlan(KeyPlan):
     """A plan that keeps metadata of its own: `cursor`, and what plans of files mean something else by."""
 
-    def facts(self) -> dict[str, Any]:
+    def stats(self) -> dict[str, Any]:
         return {
-            **super().facts(),
+            **super().stats(),
             "cursor": [self.until],
             "options": {"roots": 3, "sequence": None, "partition_time": 1},
         }
@@ -111,7 +111,7 @@ class NotingSource(KeySource):
         self.found: list[Any] = []
 
     def plan(self, found: PlanInput) -> KeyPlan:
-        self.found.append(found.facts.get("cursor"))
+        self.found.append(found.stats.get("cursor"))
         plan = super().plan(found)
         return NotedPlan(plan.database, plan.after, plan.until, plan.count, plan.skipped)
 
@@ -142,8 +142,8 @@ def test_fact_of_a_kind_of_its_own_that_is_no_list_of_moves_is_left_alone(
     shop: Shop, table: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class MovingPlan(KeyPlan):
-        def facts(self) -> dict[str, Any]:
-            return {**super().facts(), "moves": 17}
+        def stats(self) -> dict[str, Any]:
+            return {**super().stats(), "moves": 17}
 
     class MovingSource(KeySource):
         def plan(self, found: PlanInput) -> KeyPlan:

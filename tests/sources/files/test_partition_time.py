@@ -75,4 +75,4 @@ def test_options_of_selection_are_told_and_read_back() -> None:
         late_after=timedelta(days=1),
     )
 
-    assert FileOptions.of_facts(options.facts()) == options
+    assert FileOptions.of_stats(options.stats()) == options

@@ -64,7 +64,7 @@ class Reader:
                 position.body,
                 lambda names: {name: self.blobs[name] for name in names},
                 watermark=position.watermark,
-                facts=plan.facts(),
+                stats=plan.stats(),
             )
         return [int(path.rpartition("-")[2]) for path in plan.files.paths]
 
@@ -111,5 +111,5 @@ def test_sequence_orders_each_run_and_its_watermark_and_gaps_are_those_of_all_th
         seen |= there.keys()
         if seen:
             assert reader.found.watermark == str(max(seen, key=lambda n: rank_of(str(n))))
-            gaps = reader.found.facts["gaps"]
+            gaps = reader.found.stats["gaps"]
             assert gaps["missing"] == max(seen) - min(seen) + 1 - len(seen)

@@ -318,7 +318,7 @@ def _overlooked(survey: Survey, ctx: str, state: ContextState, entry: PlanEntry)
     metadata = entry.file_metadata
     if body is None or position is None or metadata.read is None:
         return  # the checks of payloads and positions have named these
-    found = PlanInput(position, survey.store.blobs.get_named, metadata.partition_types, facts=entry.stats)
+    found = PlanInput(position, survey.store.blobs.get_named, metadata.partition_types, stats=entry.stats)
     source = recorded_files(kind_of(entry.kind).decode(body).roots, metadata.read, lambda: survey.now)
     files = source.overlooked(found)
     if not len(files):

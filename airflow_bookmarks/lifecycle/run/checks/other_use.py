@@ -74,7 +74,7 @@ class Region:
 
         if read is None:
             return cls(_real([ScanRoot(root) for root in now(plan.roots)]), FileOptions(recursive=True))
-        options = FileOptions.of_facts(read.options)
+        options = FileOptions.of_stats(read.options)
         roots, globs = now(plan.roots if read.roots is None else read.roots), now(read.globs)
         return cls(_real(Reach(roots, globs, options, {}).places()), options)
 

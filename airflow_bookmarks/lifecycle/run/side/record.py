@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from airflow_bookmarks.sources.contract import facts_of
+from airflow_bookmarks.sources.contract import stats_of
 from airflow_bookmarks.store.codec.item import payload_value
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ class SideRecord:
 
 def context_facts(inputs: RunInputs, plans: Mapping[str, Plan]) -> dict[str, dict[str, Any]]:
     """Return what a person wants to know of each context that a run has read."""
-    contexts = {ctx: {**facts_of(plan), "rows": inputs[ctx].rows} for ctx, plan in plans.items()}
+    contexts = {ctx: {**stats_of(plan), "rows": inputs[ctx].rows} for ctx, plan in plans.items()}
     for ctx, context in inputs.items():
         if context.greatest is not None:
             contexts[ctx] |= {"watermark_column": context.greatest.column, "greatest": context.greatest.value}

@@ -19,7 +19,7 @@ for stage in STAGES:
         schedule=None,
         start_date=datetime(2026, 1, 1, tzinfo=UTC),
         default_args={"retries": 2},
-        params={"on_upstream_rewind": Param("fail", enum=["fail", "rewind", "ignore"])},
+        params={"on_rewind": Param("fail", enum=["fail", "rewind", "ignore"])},
     ):
         copy = BookmarkSparkSubmitOperator(
             task_id=TASK,
@@ -29,7 +29,7 @@ for stage in STAGES:
                 stage,
                 "{{ run_id }}",
                 "{{ ti.try_number }}",
-                "{{ params.on_upstream_rewind }}",
+                "{{ params.on_rewind }}",
             ],
             conf={"spark.log.level": "WARN", "spark.sql.codegen.wholeStage": "false"},
             driver_memory="512m",

@@ -105,8 +105,8 @@ describe("a preview", () => {
     expect(consumersInWords(some({}))).toBe("report (has read up to run 7), 2 jobs that you may not look at"));
   it("tells of none", () => expect(consumersInWords(some({ consumers: {}, hiddenConsumers: 0 }))).toBe("none"));
   it.each([
-    [{}, /it fails, unless on_upstream_rewind/],
-    [{ consumers: {} }, /it fails, unless on_upstream_rewind/],
+    [{}, /it fails, unless on_rewind/],
+    [{ consumers: {} }, /it fails, unless on_rewind/],
     [{ consumers: {}, hiddenConsumers: 0 }, /^$/],
   ])("with %j says what consumers see of it: %s", (more, words) =>
     expect(factsOf(some(more)).find(({ label }) => label === "Consumers affected")?.note ?? "").toMatch(words),

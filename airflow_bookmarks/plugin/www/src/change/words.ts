@@ -13,7 +13,7 @@ export interface Fact {
   note?: string;
 }
 
-const WENT_BACK = "Their next run sees that this job went back: it fails, unless on_upstream_rewind says otherwise.";
+const WENT_BACK = "Their next run sees that this job went back: it fails, unless on_rewind says otherwise.";
 
 /** Name a change, as a button does: "Rewind to run 4". */
 export function actionName(spec: ChangeSpec): string {
