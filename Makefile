@@ -17,6 +17,7 @@ FILES ?= local
 WORKERS ?= 2
 TESTS ?= tests
 SEEDS ?= 20000
+PYTEST = $(BIN)/python -m pytest -q -n $(WORKERS) --dist loadgroup --durations 10
 
 # spark-submit finds Spark and Python through PATH, and executors take PYSPARK_PYTHON: all must be this environment's.
 export PATH := $(CURDIR)/$(BIN):$(PATH)
@@ -57,10 +58,16 @@ ui: page ## Open the bookmarks page in Airflow with made-up jobs, until Ctrl-C
 down: setup ## Stop what `make up` started
 	@$(BIN)/python -m demo down
 
+# Tests that one names are run whatever they are marked with.
 .PHONY: test
-test: page browser ## Run the tests; TESTS=tests/core for some of them, WORKERS=2 processes
+test: page browser ## Run the tests that a change has to pass; TESTS=tests/core for some of them, WORKERS=2 processes
 	@mkdir -p $(BUILD)
-	$(BIN)/python -m pytest -q -n $(WORKERS) --dist loadgroup --durations 10 --junit-xml $(BUILD)/junit$(VENV:.venv%=%).xml $(TESTS)
+	$(PYTEST) $(if $(filter tests,$(TESTS)),-m "not thorough") --junit-xml $(BUILD)/junit$(VENV:.venv%=%).xml $(TESTS)
+
+.PHONY: test-all
+test-all: page browser ## Run every test: each kill, pairing, format and view, and every cluster
+	@mkdir -p $(BUILD)
+	CHAOS=full $(PYTEST) --junit-xml $(BUILD)/junit-all.xml tests
 
 .PHONY: matrix
 matrix: page ## Run the tests with each Spark, Airflow and Python supported; ONLY="spark-3.5 airflow-3.2" for some of them
@@ -69,7 +76,7 @@ matrix: page ## Run the tests with each Spark, Airflow and Python supported; ONL
 .PHONY: chaos
 chaos: setup ## Simulate SEEDS=20000 worlds of kills, races and outages, then all of it with real processes
 	$(BIN)/python -m tests.chaos.sim --seeds $(SEEDS) --jobs $(WORKERS)
-	CHAOS=full $(BIN)/python -m pytest -q -n $(WORKERS) --dist loadgroup --durations 10 tests/chaos/real tests/clusters tests/airflow/test_pairings.py
+	CHAOS=full $(PYTEST) tests/chaos/real tests/clusters tests/airflow/test_pairings.py
 	$(BIN)/python -m tests.chaos.real.matrix
 
 .PHONY: chaos-bites

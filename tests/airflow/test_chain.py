@@ -21,6 +21,7 @@ pytestmark = [
 SEED, ROUNDS = 78, 4
 
 
+@pytest.mark.thorough  # minutes; the pairings play each kind of trouble alone
 def test_each_row_is_once_at_each_stage_though_tasks_die_and_are_cleared_and_the_chain_is_rewound(
     tmp_path: Path,
 ) -> None:

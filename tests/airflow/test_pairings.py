@@ -284,9 +284,23 @@ TASKS = {
     TaskFate.TIMED_OUT: SUBMIT.format(arguments="retries=1, execution_timeout=timedelta(hours=1)"),
     TaskFate.DEFERRED: LIVY.format(arguments="retries=1"),
 }
-CASES = [pytest.param(pairing, "python", id=f"{pairing.name}") for pairing in PAIRINGS]
+# One of each fate of a driver and of a task; `make test-all` plays each with each.
+SHORT = {
+    (DriverFate.DIED, TaskFate.RETRIED),
+    (DriverFate.COMMITTED, TaskFate.KILLED),
+    (DriverFate.COMMITTED, TaskFate.DEFERRED),
+    (DriverFate.RUNNING, TaskFate.CLEARED),
+    (DriverFate.RUNNING, TaskFate.TIMED_OUT),
+}
+
+
+def marks_of(pairing: Pairing) -> list[pytest.MarkDecorator]:
+    return [] if (pairing.driver, pairing.task) in SHORT else [pytest.mark.thorough]
+
+
+CASES = [pytest.param(pairing, "python", id=f"{pairing.name}", marks=marks_of(pairing)) for pairing in PAIRINGS]
 # With spark-submit itself, and a driver that lives on when its JVM is killed.
-SPARK_MARKS = [pytest.mark.spark, pytest.mark.slow]
+SPARK_MARKS = [pytest.mark.spark, pytest.mark.slow, pytest.mark.thorough]
 SPARK_TASKS = [*TaskFate] if IS_FULL else [TaskFate.KILLED]
 CASES += [
     pytest.param(pairing, "spark", id=f"{pairing.name}-spark", marks=SPARK_MARKS)

@@ -27,7 +27,8 @@ from .conftest import API, run_of_dag, three_runs
 from .fab_people import PEOPLE
 from .fab_server import FabServer, fab_server
 
-pytestmark = [pytest.mark.airflow, pytest.mark.xdist_group("fab")]
+# an Airflow of its own with the roles of FAB
+pytestmark = [pytest.mark.thorough, pytest.mark.airflow, pytest.mark.xdist_group("fab")]
 
 OURS, THEIRS, NOBODYS = "flights.clean", "nights.report", "notebook"
 # Of a DAG that this Airflow does not have; and one that flights owned before nights.

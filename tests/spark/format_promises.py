@@ -18,7 +18,11 @@ from tests.spark.lake import Lake, columns_of, rows_of
 from tests.spark.round_trip import frames, outcome, table
 from tools.jars import fetch
 
-FORMATS = ["avro", "csv", "json", "orc", "parquet", "text", "xml"]
+# Those that are thorough are played in short by test_delta.py and test_sinks.py.
+FORMATS = [
+    pytest.param(name, marks=[] if name in ("avro", "xml") else pytest.mark.thorough)
+    for name in ("avro", "csv", "json", "orc", "parquet", "text", "xml")
+]
 OPTIONS: dict[str, dict[str, Any]] = {"csv": {"header": True, "inferSchema": True}, "xml": {"rowTag": "flight"}}
 COMPRESSED = {
     "avro": ("deflate", ".avro"),  # inside of the file

@@ -16,10 +16,13 @@ def names_of(promises: ModuleType) -> list[str]:
     return [name for name in vars(promises) if name.startswith("test_")]
 
 
-def outcomes_of(promises: ModuleType, folder: Path) -> dict[str, str]:
-    """Run all tests of a module in one process; return per name what it failed with, empty where it held."""
+def outcomes_of(promises: ModuleType, folder: Path, marks: str = "") -> dict[str, str]:
+    """Run the tests of a module in one process; return per name what it failed with, empty where it held.
+
+    `marks` says which of them, as pytest's `-m` does; default: all.
+    """
     report = folder / "report.xml"
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist"]
+    command = [sys.executable, "-m", "pytest", "-q", "-m", marks, "-p", "no:cacheprovider", "-p", "no:xdist"]
     command += [f"--junit-xml={report}", f"--basetemp={folder / 'tests'}", str(Path(str(promises.__file__)))]
     done = subprocess.run(command, capture_output=True, text=True, timeout=STUCK_S, check=False)
     assert report.exists(), done.stdout + done.stderr

@@ -16,8 +16,9 @@ pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
 
 
 @pytest.fixture(scope="module")
-def outcomes(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    return outcomes_of(format_promises, tmp_path_factory.mktemp("formats"))
+def outcomes(tmp_path_factory: pytest.TempPathFactory, pytestconfig: pytest.Config) -> dict[str, str]:
+    marks: str = pytestconfig.option.markexpr
+    return outcomes_of(format_promises, tmp_path_factory.mktemp("formats"), marks)
 
 
 @pytest.mark.parametrize("promise", names_of(format_promises))

@@ -15,7 +15,9 @@ from tests.spark.round_trip import CONTROLS, LINES, RETURNS, TEXTS, frames, outc
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
 
 
-@pytest.mark.parametrize("name", ["csv", "json", "xml", "parquet", "orc"])
+@pytest.mark.parametrize(
+    "name", ["csv", *(pytest.param(name, marks=pytest.mark.thorough) for name in ("json", "xml", "parquet", "orc"))]
+)
 def test_upstream_reads_what_was_written_as_the_table_says(lake: Lake, name: str) -> None:
     lake.spark.conf.set("spark.sql.session.timeZone", "Europe/Berlin")  # where a clock hour comes twice
     found = {kind: outcome(lake, name, kind, frame) for kind, frame in frames(lake.spark).items()}

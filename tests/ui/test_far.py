@@ -26,6 +26,7 @@ from tests.ui.world import World
 from tools.patience import STUCK_S
 
 pytestmark = [
+    pytest.mark.thorough,  # a server of its own behind a proxy
     pytest.mark.airflow,
     pytest.mark.dynamodb_local,
     pytest.mark.slow,

@@ -10,7 +10,8 @@ from tests.ui.conftest import Visitors
 from tests.ui.places import BUILD, PLACES, Place
 from tests.ui.visit import Scheme
 
-pytestmark = [pytest.mark.airflow, pytest.mark.slow, pytest.mark.xdist_group("page")]
+# each looks at every view in a browser
+pytestmark = [pytest.mark.thorough, pytest.mark.airflow, pytest.mark.slow, pytest.mark.xdist_group("page")]
 
 _MOST_TABS = 80
 # Whatever way a colour is written, a pixel of it has three numbers.

@@ -12,7 +12,8 @@ from tests.ui.server import Server
 from tests.ui.test_change import WHY, begin, close, confirm, done, protect, told
 from tests.ui.world import World
 
-pytestmark = [pytest.mark.airflow, pytest.mark.slow, pytest.mark.xdist_group("page")]
+# `tests/plugin/test_ownership.py` asks the same of the routes
+pytestmark = [pytest.mark.thorough, pytest.mark.airflow, pytest.mark.slow, pytest.mark.xdist_group("page")]
 
 
 def type_dag(dialog: Locator, dag: str) -> None:

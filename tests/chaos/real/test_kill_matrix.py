@@ -24,12 +24,19 @@ def id_of(backend: str, cell: Cell) -> str:
     return "-".join((backend, cell.path, cell.tries, cell.point)).replace(" ", "_")
 
 
+def marks_of(cell: Cell) -> list[pytest.MarkDecorator]:
+    """Let `make test` play each point and each path; `make test-all` each path at each point, in each try."""
+    at = list(Failpoint).index(cell.point)
+    is_sample = cell.tries is Tries.FIRST and cell.path is list(CommitPath)[at % len(CommitPath)]
+    return [] if is_sample else [pytest.mark.thorough]
+
+
 @pytest.mark.parametrize(
     ("backend", "cell"),
     [
-        *(pytest.param("sqlite", cell, id=id_of("sqlite", cell)) for cell in CELLS),
+        *(pytest.param("sqlite", cell, id=id_of("sqlite", cell), marks=marks_of(cell)) for cell in CELLS),
         *(
-            pytest.param("dynamodb", cell, id=id_of("dynamodb", cell), marks=DYNAMODB)
+            pytest.param("dynamodb", cell, id=id_of("dynamodb", cell), marks=[DYNAMODB, *marks_of(cell)])
             for cell in CELLS
             if IS_FULL or cell.tries is Tries.FIRST
         ),

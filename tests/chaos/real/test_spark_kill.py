@@ -50,6 +50,7 @@ def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkHost]:
         yield started
 
 
+@pytest.mark.thorough  # the same cells as in test_kill_matrix.py, with Spark
 @pytest.mark.parametrize("cell", CELLS, ids=lambda cell: f"{cell.path}-{cell.tries}-{cell.point}".replace(" ", "_"))
 def test_spark_driver_killed_at_a_point_loses_and_doubles_no_row(
     scene: Scene, host: SparkHost, backend: str, cell: Cell

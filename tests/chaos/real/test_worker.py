@@ -60,6 +60,7 @@ def wait_for_end(pid: int) -> None:
 # ---- the worker is killed, the driver goes on
 
 
+@pytest.mark.thorough
 def test_retry_takes_over_from_the_driver_of_a_worker_that_was_killed(scene: Scene, gate: Gate) -> None:
     scene.land_first()
     first = scene.order(holds=(Failpoint.STAGED,), gate=gate.port)
@@ -77,6 +78,7 @@ def test_retry_takes_over_from_the_driver_of_a_worker_that_was_killed(scene: Sce
     scene.check_whole()
 
 
+@pytest.mark.thorough
 def test_retry_needs_no_spark_when_the_driver_of_a_killed_worker_went_on_and_published(
     scene: Scene, gate: Gate, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -94,6 +96,7 @@ def test_retry_needs_no_spark_when_the_driver_of_a_killed_worker_went_on_and_pub
     scene.check_whole()
 
 
+@pytest.mark.thorough
 def test_retry_publishes_what_driver_and_worker_left_when_both_were_killed(
     scene: Scene, gate: Gate, capsys: pytest.CaptureFixture[str]
 ) -> None:
