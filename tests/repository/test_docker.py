@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import shutil
+import subprocess
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -58,13 +62,43 @@ def test_both_spark_packages_have_the_version_of_the_extra() -> None:
 def test_every_python_package_of_an_image_is_held_by_the_constraints() -> None:
     pins = _constraints()
     installs = _pip_installs()
-    options = {"--constraint", "constraints.txt", "--no-cache-dir", "--no-deps", ".[spark]"}
+    options = {"--constraint", "constraints.txt", "--no-cache-dir", "--no-deps", "airflow_provider_bookmarks-*.whl"}
 
     assert installs
     for arguments in installs:
         assert "--constraint constraints.txt" in " ".join(arguments)
         packages = {argument.strip("'") for argument in arguments} - options
         assert packages <= pins.keys()
+
+
+def _sent_to_the_builder() -> list[str]:
+    """Return the files of the repository that Docker gets, by the names that its ignore file lets through."""
+    lines = (_ROOT / "docker/Dockerfile.dockerignore").read_text().splitlines()
+    names = [line.removeprefix("!") for line in lines if line.startswith("!")]
+    listed = subprocess.run(["git", "ls-files", "-z", *names], cwd=_ROOT, capture_output=True, text=True, check=True)
+    return [name for name in listed.stdout.split("\0") if name]
+
+
+def test_everything_that_is_sent_to_the_builder_is_there() -> None:
+    first = {name.split("/")[0] for name in _sent_to_the_builder()}
+
+    assert {"Makefile", "airflow_bookmarks", "constraints.txt", "pyproject.toml", "tools"} <= first
+    assert "make dist" in " ".join(_instructions())
+
+
+@pytest.mark.slow
+@pytest.mark.thorough  # installs packages, and builds the page
+def test_wheel_of_the_image_is_built_from_what_is_sent_to_the_builder(tmp_path: Path) -> None:
+    for name in _sent_to_the_builder():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(_ROOT / name, tmp_path / name)
+    of_make = {"CONSTRAINTS", "MAKEFLAGS", "MAKELEVEL", "MFLAGS", "VENV"}  # of the one that runs these tests
+    environment = {name: value for name, value in os.environ.items() if name not in of_make}
+    subprocess.run(["make", "dist"], cwd=tmp_path, env=environment, check=True, capture_output=True)
+
+    (wheel,) = (tmp_path / "dist").glob("airflow_provider_bookmarks-*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        assert "airflow_bookmarks/plugin/www/dist/main.js" in archive.namelist()
 
 
 def test_a_version_named_in_docker_is_that_of_the_constraints() -> None:

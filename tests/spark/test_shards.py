@@ -10,7 +10,7 @@ import pytest
 from airflow_bookmarks.core.errors import ChangeRefusedError, MisuseError, OptionError
 from airflow_bookmarks.core.rules.shard import owners, ranges, shard_name
 from airflow_bookmarks.core.rules.virtual_shard import virtual_shards
-from tests.spark.lake import Lake, lines_of
+from tests.spark.lake import Lake, lines_of, reader_of
 
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
 
@@ -149,7 +149,7 @@ def read_upstream(lake: Lake, name: str, shard: Any, upstream: str, **kwargs: An
     read: list[str] = []
     for job in lake.job(name, shard=shard).shards():
         with job:
-            read += lines_of(job.read("in", **kwargs).schema("value STRING").upstream(upstream))
+            read += lines_of(reader_of(job, "in", **kwargs).schema("value STRING").upstream(upstream))
     return read
 
 
@@ -177,5 +177,5 @@ def test_shards_share_out_what_an_unsharded_upstream_has_published(lake: Lake) -
         lake.copy("whole")
     read = [line for text in ranges(range(30), range(30, 64)) for line in read_upstream(lake, "after", text, "whole")]
     assert Counter(read) == Counter(f"line {i}" for i in range(5))
-    with pytest.raises(OptionError, match="shared out by path"):
+    with pytest.raises(OptionError, match="shard_by: an option of files"):
         read_upstream(lake, "other", range(1), "whole", shard_by="partition")

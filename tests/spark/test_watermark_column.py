@@ -234,7 +234,7 @@ def test_sequence_is_the_order_alone_where_a_column_is_the_watermark(lake: Lake)
 
 
 def test_watermark_of_an_upstream_is_its_run_number(lake: Lake) -> None:
-    with pytest.raises(OptionError, match="watermark_column: an option of files"), lake.job() as job:
+    with pytest.raises(OptionError, match="watermark_column of an upstream"), lake.job() as job:
         job.read("raw", watermark_column="event_time").upstream("other")
 
 

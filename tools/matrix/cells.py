@@ -28,6 +28,8 @@ class Cell:
         constraints: The file of pins, below the root of the project.
         has_project: Whether the package is installed; without it, it is imported from the clone, as a driver does that
             gets it by `--py-files`.
+        is_wheel: Whether it is installed as users do: its wheel, by the command of README.md, into an environment that
+            has Airflow already, in the versions of a file of constraints.
     """
 
     name: str
@@ -39,6 +41,7 @@ class Cell:
     overrides: tuple[str, ...] = ()
     constraints: str = NEWEST
     has_project: bool = False
+    is_wheel: bool = False
 
 
 def _classic(spark: str, version: str) -> Cell:
@@ -81,6 +84,20 @@ def _python(python: str) -> Cell:
     )
 
 
+def _wheel(python: str) -> Cell:
+    """Return the cell of an Airflow into which the wheel is installed by the command of README.md."""
+    return Cell(
+        name=f"wheel-{python}",
+        row="4.1",
+        column=f"wheel, Python {python}",
+        python=python,
+        requirements=("hatchling", "psutil", "pytest", "pytest-xdist"),
+        tests=("tests/airflow/test_readme.py", "tests/repository/test_installed.py"),
+        has_project=True,
+        is_wheel=True,
+    )
+
+
 CELLS: tuple[Cell, ...] = (
     _classic("3.5", "3.5.9"),
     _classic("4.0", "4.0.5"),
@@ -100,6 +117,9 @@ CELLS: tuple[Cell, ...] = (
     _airflow("3.3", "4.1", "4.1.3", NEWEST),
     _python("3.12"),
     _python("3.13"),
+    _wheel("3.11"),
+    _wheel("3.12"),
+    _wheel("3.13"),
 )
 
 

