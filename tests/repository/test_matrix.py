@@ -6,10 +6,12 @@ import os
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+import tools.matrix.__main__ as matrix
 from tools.matrix import environment
 from tools.matrix.__main__ import main
 from tools.matrix.cells import CELLS, Cell, UnknownCellError, named
@@ -32,7 +34,7 @@ def _cell(name: str, row: str = "4.1", column: str = "driver alone", constraints
 
 
 def _outcome(cell: str, passed: int = 3, failed: tuple[str, ...] = (), stopped: str = "") -> Outcome:
-    return Outcome(cell, passed, {"no variants | here": 2}, list(failed), stopped, {"pyspark": "3.5.9"}, 1.5)
+    return Outcome(cell, passed, {"no variants | here": 2}, list(failed), stopped, {"pyspark": "3.5.9"}, 1.5, "abc1234")
 
 
 def _tested(folder: Path, code: str) -> Outcome:
@@ -124,7 +126,7 @@ def test_page_has_a_row_for_each_spark_and_says_what_is_switched_off() -> None:
     ]
     assert "| no variants / here | 2 |" in lines
     assert "- `tests.core::test_x`" in lines
-    assert "Python 3.11, pyspark 3.5.9. Runs `tests/core`." in lines
+    assert "Python 3.11, pyspark 3.5.9. Runs `tests/core`, here of abc1234." in lines
 
 
 def test_environment_that_can_not_be_made_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -179,3 +181,40 @@ def test_driver_imports_the_package_from_the_clone_and_a_worker_has_it_installed
     assert "PYTHONPATH" not in worker
     assert worker["PATH"].startswith(f"{tmp_path / 'bin'}{os.pathsep}")
     assert worker["PYSPARK_PYTHON"] == str(tmp_path / "bin" / "python")
+
+
+@pytest.fixture
+def small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Let the matrix have two cells whose environments are this one, and a page and folder of its own."""
+    (tmp_path / "test_it.py").write_text(
+        "import pytest\ndef test_short(): pass\n@pytest.mark.thorough\ndef test_long(): pass\n"
+    )
+    (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers =\n    thorough: more\n")
+    cells = tuple(replace(_cell(name, column=name), tests=("test_it.py",)) for name in ("one", "two"))
+    for name, value in {
+        "CELLS": cells,
+        "ROOT": tmp_path,
+        "_FOLDER": tmp_path / "build",
+        "_PAGE": tmp_path / "compatibility.md",
+        "named": lambda names: tuple(cell for cell in cells if cell.name in names) or cells,
+        "prepare": lambda cell: Path(sys.prefix),
+    }.items():
+        monkeypatch.setattr(matrix, name, value)
+    return tmp_path
+
+
+def test_page_is_written_once_each_cell_was_run(small: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["one", "--workers", "1"]) == 0
+    assert "compatibility.md stays as it is until these were run: two" in capsys.readouterr().out
+    assert not (small / "compatibility.md").exists()
+
+    assert main(["two", "--workers", "1"]) == 0
+    assert "| 4.1 | 2 passed | 2 passed |" in (small / "compatibility.md").read_text()
+
+
+def test_quick_run_leaves_out_what_is_thorough_and_is_not_kept(small: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["one", "two", "--quick", "--workers", "1"]) == 0
+
+    assert "matrix: one: 1 passed, 0 switched off, 0 failed" in capsys.readouterr().out
+    assert list((small / "build").glob("*.json")) == []
+    assert not (small / "compatibility.md").exists()

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 from tools.matrix.cells import CELLS, Cell, UnknownCellError, named
@@ -24,7 +25,7 @@ _CELL_GIB = 8
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run cells, print what each came to, and write the page where all were asked for."""
+    """Run cells, print what each came to, and write the page where each was run, now or before."""
     options = _parser().parse_args(arguments)
     try:
         cells = named(options.only)
@@ -37,17 +38,34 @@ def main(arguments: list[str] | None = None) -> int:
     _FOLDER.mkdir(parents=True, exist_ok=True)
     print(f"matrix: {len(cells)} of {len(CELLS)} cells, {options.jobs} at a time; logs in {_FOLDER.relative_to(ROOT)}")
     with ThreadPoolExecutor(options.jobs) as pool:
-        outcomes = list(pool.map(lambda cell: _run(cell, options.workers), cells))
-    if not options.only:
-        _PAGE.write_text(page_of(cells, {outcome.cell: outcome for outcome in outcomes}))
-        print(f"matrix: wrote {_PAGE.relative_to(ROOT)}")
+        outcomes = list(pool.map(lambda cell: _run(cell, options.workers, is_quick=options.quick), cells))
+    if not options.quick:
+        _write_page()
     return 0 if all(outcome.is_good for outcome in outcomes) else 1
+
+
+def _write_page() -> None:
+    """Write the page from what each cell came to last, once each was run."""
+    last = {cell.name: load(cell.name, _FOLDER) for cell in CELLS}
+    if missing := [name for name, outcome in last.items() if outcome is None]:
+        print(f"matrix: {_PAGE.relative_to(ROOT)} stays as it is until these were run: {', '.join(missing)}")
+        return
+    _PAGE.write_text(page_of(CELLS, {name: outcome for name, outcome in last.items() if outcome is not None}))
+    print(f"matrix: wrote {_PAGE.relative_to(ROOT)}")
+
+
+def _commit() -> str:
+    """Return the commit that is tested, with a plus where the tree differs from it."""
+    command = ["git", "describe", "--always", "--dirty=+"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)  # an sdist has no history
+    return done.stdout.strip() or "unknown"
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m tools.matrix", description=__doc__)
-    parser.add_argument("only", nargs="*", metavar="CELL", help="the cells to run (default: all, and write the page)")
+    parser.add_argument("only", nargs="*", metavar="CELL", help="the cells to run (default: all)")
     parser.add_argument("--list", action="store_true", help="say which cells there are, and run nothing")
+    parser.add_argument("--quick", action="store_true", help="leave out tests marked thorough, and write no page")
     parser.add_argument("--jobs", type=int, default=_cells_at_a_time(), help="cells at a time (default: by memory)")
     parser.add_argument("--workers", type=int, default=2, help="processes of pytest in each cell (default: 2)")
     return parser
@@ -58,7 +76,7 @@ def _cells_at_a_time() -> int:
     return max(1, min((os.cpu_count() or 1) // 2, int(gib // _CELL_GIB)))
 
 
-def _run(cell: Cell, workers: int) -> Outcome:
+def _run(cell: Cell, workers: int, *, is_quick: bool) -> Outcome:
     """Prepare a cell's environment, run its tests there, and keep and print what they came to."""
     before = load(cell.name, _FOLDER)
     expected = f", {before.seconds:,.0f} s the last time" if before else ""
@@ -68,21 +86,22 @@ def _run(cell: Cell, workers: int) -> Outcome:
         folder = prepare(cell)
     except EnvironmentFailedError as error:
         (_FOLDER / f"{cell.name}.log").write_text(f"{error}\n")
-        outcome = Outcome(cell.name, 0, {}, [], "its environment can't be made", {}, time.monotonic() - started)
+        seconds = time.monotonic() - started
+        outcome = Outcome(cell.name, 0, {}, [], "its environment can't be made", {}, seconds, _commit())
     else:
-        outcome = _test(cell, folder, workers, started)
-    save(outcome, _FOLDER)
+        outcome = _test(cell, folder, [*(["-m", "not thorough"] if is_quick else []), "-n", str(workers)], started)
+    if not is_quick:
+        save(outcome, _FOLDER)
     print(f"matrix: {cell.name}: {outcome.summary} ({outcome.seconds:,.0f} s)", flush=True)
     for test in outcome.failed:
         print(f"matrix: {cell.name}: failed {test}", flush=True)
     return outcome
 
 
-def _test(cell: Cell, folder: Path, workers: int, started: float) -> Outcome:
-    report = _FOLDER / f"{cell.name}.xml"
+def _test(cell: Cell, folder: Path, options: list[str], started: float) -> Outcome:
+    report, commit = _FOLDER / f"{cell.name}.xml", _commit()
     report.unlink(missing_ok=True)
     python = folder / "bin" / "python"
-    parallel = ["-n", str(workers), "--dist", "loadgroup"]
     command = [
         str(python),
         "-m",
@@ -90,14 +109,17 @@ def _test(cell: Cell, folder: Path, workers: int, started: float) -> Outcome:
         "-q",
         "-p",
         "no:cacheprovider",
-        *parallel,
+        "--dist",
+        "loadgroup",
+        *options,
         f"--junit-xml={report}",
         *cell.tests,
     ]
     environment = variables(cell, folder)
     with (_FOLDER / f"{cell.name}.log").open("w") as log:
         done = subprocess.run(command, cwd=ROOT, env=environment, stdout=log, stderr=log, check=False)
-    return read_report(cell.name, report, done.returncode, _versions(python), time.monotonic() - started)
+    outcome = read_report(cell.name, report, done.returncode, _versions(python), time.monotonic() - started)
+    return replace(outcome, commit=commit)
 
 
 def _versions(python: Path) -> dict[str, str]:

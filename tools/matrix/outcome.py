@@ -21,6 +21,7 @@ class Outcome:
         stopped: Why the tests were not run to their end, or empty.
         versions: What was installed, by package.
         seconds: How long it took.
+        commit: What was tested.
     """
 
     cell: str
@@ -30,6 +31,7 @@ class Outcome:
     stopped: str
     versions: dict[str, str]
     seconds: float
+    commit: str = "unknown"
 
     @property
     def is_good(self) -> bool:

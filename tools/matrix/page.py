@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 _HEAD = """# What runs on what
 
 `make matrix` installs each combination of the table in an environment of its own, runs the tests there, and writes this
-page. A combination without figures was not run. Tests that are switched off ask for a feature that this version lacks;
-the reasons stand below. `make matrix ONLY=spark-3.5` runs one of them.
+page. A combination without figures is none that is tested. Tests that are switched off ask for a feature that this
+version lacks; the reasons stand below. `make matrix ONLY=spark-3.5` runs one of them anew.
 """
 
 
@@ -52,7 +52,13 @@ def _details(cells: Sequence[Cell], outcomes: Mapping[str, Outcome]) -> list[str
     for cell in cells:
         outcome = outcomes[cell.name]
         installed = ", ".join(f"{name} {version}" for name, version in outcome.versions.items())
-        lines += [f"## {cell.name}", "", f"Python {cell.python}, {installed}. Runs `{'`, `'.join(cell.tests)}`.", ""]
+        tests = "`, `".join(cell.tests)
+        lines += [
+            f"## {cell.name}",
+            "",
+            f"Python {cell.python}, {installed}. Runs `{tests}`, here of {outcome.commit}.",
+            "",
+        ]
         if outcome.stopped:
             lines += [f"Not run to its end: {outcome.stopped}.", ""]
         if outcome.failed:
