@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
 import subprocess
@@ -26,10 +27,15 @@ def versitygw() -> Path | None:
     """Return the program, after building it if it is not in the cache yet; None without Go, or where it can't build."""
     program = cache_root().parent / f"versitygw-{_VERSION}" / "versitygw"
     go = shutil.which("go")
-    if not program.exists() and go is not None:
-        environment = {**os.environ, "GOBIN": str(program.parent)}
-        command = [go, "install", _MODULE]
-        subprocess.run(command, env=environment, timeout=_BUILD_LIMIT_S, capture_output=True, check=False)
+    if program.exists() or go is None:
+        return program if program.exists() else None
+    program.parent.mkdir(parents=True, exist_ok=True)
+    with (program.parent / "building").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # the build takes both cores for a minute: other processes wait for its end
+        if not program.exists():
+            environment = {**os.environ, "GOBIN": str(program.parent)}
+            command = [go, "install", _MODULE]
+            subprocess.run(command, env=environment, timeout=_BUILD_LIMIT_S, capture_output=True, check=False)
     return program if program.exists() else None
 
 
