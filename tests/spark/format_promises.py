@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 from airflow_bookmarks.spark.readers.files import Way
 from tests.spark.lake import Lake, columns_of, rows_of
 from tests.spark.round_trip import frames, outcome, table
-from tools.jars import fetch
+from tools.jars import fetch_for_spark
 
 FORMATS = ["avro", "csv", "json", "orc", "parquet", "text", "xml"]
 OPTIONS: dict[str, dict[str, Any]] = {"csv": {"header": True, "inferSchema": True}, "xml": {"rowTag": "flight"}}
@@ -38,7 +38,7 @@ def classic() -> Iterator[SparkSession]:
     session = (
         SparkSession.builder.master("local[2]")
         .appName("tests")
-        .config("spark.jars", ",".join(map(str, sorted(fetch("avro").glob("*.jar")))))
+        .config("spark.jars", ",".join(map(str, sorted(fetch_for_spark("avro").glob("*.jar")))))
         .config("spark.driver.memory", "1g")
         .config("spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
         .config("spark.ui.enabled", "false")

@@ -24,7 +24,7 @@ from airflow_bookmarks.spark import BookmarkedJob
 from airflow_bookmarks.spark.session import session_access
 from airflow_bookmarks.store.bookmark_store import BookmarkStore
 from tests.spark.lake import lines_of, rows_of
-from tools.jars import fetch
+from tools.jars import fetch_for_spark
 from tools.servers import moto_server
 
 BUCKET = "lake"
@@ -46,7 +46,7 @@ ODD_NAMES = [
 def s3a(moto_url: str, aws_session: boto3.session.Session) -> Iterator[SparkSession]:
     """Start Spark with s3a. Only its conf tells where S3 is."""
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    jars = fetch("s3a")
+    jars = fetch_for_spark("s3a")
     settings = {
         "spark.driver.memory": "1g",
         "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
