@@ -62,6 +62,16 @@ class ReadOptions:
             )
         self._check_ends()
 
+    @property
+    def observed(self) -> list[str]:
+        """The options, as given, that need to know what an action of the script has read."""
+        given = {
+            "count_rows=True": self.count_rows,
+            f"watermark_column={self.watermark_column!r}": self.watermark_column is not None,
+            f"on_published={self.disposal.on_published!r}": not self.disposal.is_kept,
+        }
+        return [option for option, is_given in given.items() if is_given]
+
     def _check_ends(self) -> None:
         """Refuse to start over in parts: after a part with the old columns the new ones would start it over again."""
         if self.files.on_schema_change != "reset" or not self.files.bound.is_given:

@@ -33,13 +33,13 @@ from airflow_bookmarks.sources.shard import ShardedUpstream
 from airflow_bookmarks.sources.upstream.layout import GivenLayout
 from airflow_bookmarks.sources.upstream.source import UpstreamSource
 from airflow_bookmarks.sources.upstream.stored_plan import format_by_name
+from airflow_bookmarks.spark.features import check_format, check_observations, lists_once
 from airflow_bookmarks.spark.readers.avro import as_read, as_written
 from airflow_bookmarks.spark.readers.by_format import ByFormat, set_option
 from airflow_bookmarks.spark.readers.change import ColumnRule
 from airflow_bookmarks.spark.readers.corrupt import find_corrupt
 from airflow_bookmarks.spark.readers.files import Way, read_plan
-from airflow_bookmarks.spark.readers.format import FORMATS, Format, case_rule, check_format, corrupt_column
-from airflow_bookmarks.spark.session import is_connect
+from airflow_bookmarks.spark.readers.format import FORMATS, Format, case_rule, corrupt_column
 from airflow_bookmarks.spark.sinks.round_trip import READING_OPTIONS
 from airflow_bookmarks.spark.spark_names import WITHOUT_EFFECT
 from airflow_bookmarks.spark.use import RunningJob, UsageRequest
@@ -97,6 +97,7 @@ class BookmarkedReader(ByFormat):
         self._options: dict[str, str] = {}
         self._label = f"job {job.name!r}, context {ctx!r}"
         self._check_way(options.read_by)
+        check_observations(job.spark, self._label, [*options.observed, *job.uses.observed])
 
     @property
     def access(self) -> FileAccess:
@@ -106,7 +107,7 @@ class BookmarkedReader(ByFormat):
     def _check_way(self, way: Way | None) -> None:
         if way is not None:
             check_choice("read_by", way, Way)
-        if way == "directory" and is_connect(self._job.spark):
+        if way == "directory" and not lists_once(self._job.spark):
             raise self._refused(
                 "read_by='directory' on Spark Connect, which lists a folder anew at each action and would read what "
                 "came later. Leave read_by out"

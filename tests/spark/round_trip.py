@@ -10,7 +10,7 @@ from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
 
-from airflow_bookmarks.spark.session import SPARK_ERRORS
+from airflow_bookmarks.spark.features import SPARK_ERRORS
 from tests.spark.lake import Lake
 
 DOC = Path(__file__).parents[2] / "docs" / "reference" / "round_trips.md"

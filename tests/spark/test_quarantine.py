@@ -18,7 +18,7 @@ from airflow_bookmarks.files.local import LocalFileSystem
 from airflow_bookmarks.lifecycle.changes.change import rewind, set_position
 from airflow_bookmarks.lifecycle.inspect.pending import pending
 from airflow_bookmarks.lifecycle.state.quarantine import quarantined_files
-from airflow_bookmarks.spark import BookmarkedJob, session
+from airflow_bookmarks.spark import BookmarkedJob, features
 from airflow_bookmarks.spark.readers import corrupt
 from tests.spark.lake import Lake, rows_of
 
@@ -173,12 +173,12 @@ def test_file_whose_own_columns_differ_is_no_file_that_cannot_be_parsed(lake: La
 
 def test_store_that_refuses_a_file_stops_the_run_and_quarantines_nothing(lake: Lake) -> None:
     def refused(paths: Any) -> dict[str, str]:
-        raise session.SPARK_ERRORS[0](
+        raise features.SPARK_ERRORS[0](
             "[FAILED_READ_FILE.NO_HINT] Encountered error while reading file s3a://lake/a.csv.\n"
             "Caused by: java.nio.file.AccessDeniedException: s3a://lake/a.csv: getFileStatus: 403"
         )
 
-    with pytest.raises(session.SPARK_ERRORS[0], match="403"):
+    with pytest.raises(features.SPARK_ERRORS[0], match="403"):
         corrupt._Search(refused, LocalFileSystem()).among(["s3a://lake/a.csv", "s3a://lake/b.csv"])
 
 
@@ -232,7 +232,7 @@ def test_more_files_than_a_quarantine_is_for_end_the_search_early(lake: Lake) ->
 
     def broken(paths: Any) -> dict[str, str]:
         looks.append(len(paths))
-        raise session.SPARK_ERRORS[0]("Encountered error while reading file file:/nowhere.")
+        raise features.SPARK_ERRORS[0]("Encountered error while reading file file:/nowhere.")
 
     with pytest.raises(QuarantineFullError):
         corrupt._Search(broken, LocalFileSystem()).among([f"/raw/{number}" for number in range(100_000)])
@@ -245,7 +245,7 @@ def test_more_files_than_a_quarantine_is_for_end_the_search_early(lake: Lake) ->
 def test_error_is_the_default_and_its_message_names_the_file(lake: Lake) -> None:
     lake.put("bad name.parquet").write_bytes(b"no parquet at all")
 
-    with pytest.raises(session.SPARK_ERRORS, match=r"bad%20name\.parquet"), lake.job() as job:
+    with pytest.raises(features.SPARK_ERRORS, match=r"bad%20name\.parquet"), lake.job() as job:
         job.read("raw").schema(SCHEMA).parquet(lake.path("raw")).collect()
     assert lake.head().run_number == 0
 
@@ -351,11 +351,11 @@ def test_store_that_refuses_is_not_taken_for_a_file_without_columns(
 
     def refusing(reader: DataFrameReader, path: Any = None, **options: Any) -> DataFrame:
         if str(path).endswith("b.json"):
-            raise session.SPARK_ERRORS[0]("java.nio.file.AccessDeniedException: b.json: getFileStatus: 403")
+            raise features.SPARK_ERRORS[0]("java.nio.file.AccessDeniedException: b.json: getFileStatus: 403")
         return load(reader, path, **options)
 
     monkeypatch.setattr(DataFrameReader, "load", refusing)
-    with pytest.raises(session.SPARK_ERRORS[0], match="403"):
+    with pytest.raises(features.SPARK_ERRORS[0], match="403"):
         drained(lake, "json")
 
 
@@ -380,7 +380,7 @@ def test_message_says_that_what_waits_tells_no_columns_either(lake: Lake) -> Non
 def test_broken_record_of_text_stops_a_run_that_fails_fast_alone(lake: Lake) -> None:
     lake.put("a.csv", "x,a")
 
-    with pytest.raises(session.SPARK_ERRORS, match=r"a\.csv|FAILFAST"), lake.job() as job:
+    with pytest.raises(features.SPARK_ERRORS, match=r"a\.csv|FAILFAST"), lake.job() as job:
         job.read("raw").schema(SCHEMA).option("mode", "FAILFAST").csv(lake.path("raw")).collect()
     with lake.job() as job:
         assert rows_of(job.read("raw").schema(SCHEMA).csv(lake.path("raw"))) == [(None, "a")]

@@ -255,20 +255,20 @@ def test_roots_may_be_files(lake: Lake, way: Way) -> None:
 
 
 @pytest.mark.parametrize(
-    ("planned", "listed", "connect", "way"),
+    ("planned", "listed", "lists_once", "way"),
     [
-        (500, 500, False, "paths"),
-        (501, 1_001, False, "directory"),
-        (501, 1_003, False, "paths"),
-        (100_000, 100_000, False, "directory"),
-        (100_000, 100_000, True, "paths"),
+        (500, 500, True, "paths"),
+        (501, 1_001, True, "directory"),
+        (501, 1_003, True, "paths"),
+        (100_000, 100_000, True, "directory"),
+        (100_000, 100_000, False, "paths"),
     ],
 )
 def test_plan_that_is_large_and_most_of_its_folder_is_read_by_directory(
-    planned: int, listed: int, connect: bool, way: Way
+    planned: int, listed: int, lists_once: bool, way: Way
 ) -> None:
     files = Listing([f"/d/{i}" for i in range(planned)], np.zeros(planned, np.int64), np.zeros(planned, np.int64))
-    assert choose_way(FilePlan(files, ("/d",), listed, 0), connect) == way
+    assert choose_way(FilePlan(files, ("/d",), listed, 0), lists_once) == way
 
 
 class Counted(tuple[str, ...]):
