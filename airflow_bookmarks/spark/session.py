@@ -58,7 +58,9 @@ def changed_conf(spark: SparkSession, values: Mapping[str, str]) -> Iterator[Non
     with _CHANGING:
         changes = _CHANGES.setdefault(spark, {})
         for key, value in values.items():
-            changes.setdefault(key, _Change(spark.conf.get(key, None))).blocks += 1
+            if key not in changes:
+                changes[key] = _Change(spark.conf.get(key, None))
+            changes[key].blocks += 1
             spark.conf.set(key, value)
     try:
         yield
@@ -78,7 +80,9 @@ class _Change:
     blocks: int = 0
 
 
-_CHANGING = threading.Lock()
+# Reentrant: a block that was left without its end ends where Python collects it, which may be within another one that
+# just asks the session.
+_CHANGING = threading.RLock()
 _CHANGES: WeakKeyDictionary[SparkSession, dict[str, _Change]] = WeakKeyDictionary()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ from pyspark.sql import DataFrameWriter, SparkSession
 from airflow_bookmarks.core.errors import OptionError
 from airflow_bookmarks.spark import features, session
 from airflow_bookmarks.spark.features import parameters_of, session_conf
+from airflow_bookmarks.spark.session import changed_conf
 from tests.spark.lake import Lake, lines_of
 
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
@@ -94,6 +96,40 @@ def test_conf_that_can_only_be_asked_for_by_sql_is_the_same(spark: SparkSession)
     by_sql: Any = ConfBySql(spark)
     assert session_conf(by_sql)["spark.bookmarks.password"] == "pass"
     assert session_conf(by_sql).keys() >= {"spark.app.name", "spark.sql.session.timeZone"}
+
+
+class Collecting:
+    """A session that collects garbage whenever its conf is asked, as may happen within any call."""
+
+    def __init__(self, **values: str) -> None:
+        self.values, self.conf = values, self
+
+    def get(self, key: str, default: str | None) -> str | None:
+        gc.collect()
+        return self.values.get(key, default)
+
+    def set(self, key: str, value: str) -> None:
+        gc.collect()
+        self.values[key] = value
+
+    def unset(self, key: str) -> None:
+        del self.values[key]
+
+
+@pytest.mark.parametrize("is_same", [True, False])
+def test_block_of_changed_conf_that_is_collected_while_another_begins_stops_nothing(is_same: bool) -> None:
+    left: Any = Collecting(a="1")
+    session: Any = left if is_same else Collecting(a="1")
+    block = changed_conf(left, {"a": "2"})
+    block.__enter__()
+    cycle: list[Any] = [block]
+    cycle.append(cycle)
+    del block, cycle
+
+    with changed_conf(session, {"a": "3"}):
+        assert session.values == {"a": "3"}
+
+    assert (left.values, session.values) == ({"a": "1"}, {"a": "1"})
 
 
 def test_method_that_spark_lacks_takes_nothing() -> None:
