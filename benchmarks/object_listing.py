@@ -12,7 +12,7 @@ from botocore.config import Config
 
 from airflow_bookmarks.files.s3.filesystem import S3FileSystem
 from airflow_bookmarks.files.s3.settings import S3Access, S3Settings
-from tools.jars import fetch
+from tools.jars import fetch_for_spark
 
 if TYPE_CHECKING:
     from mypy_boto3_s3.client import S3Client
@@ -69,7 +69,7 @@ def s3a(url: str, work: str) -> Iterator[Play]:
 
     option = "spark.hadoop.fs.s3a"
     settings = {
-        "spark.driver.extraClassPath": f"{fetch('s3a')}/*",
+        "spark.driver.extraClassPath": f"{fetch_for_spark('s3a')}/*",
         f"{option}.endpoint": url,
         f"{option}.endpoint.region": _REGION,
         f"{option}.path.style.access": "true",

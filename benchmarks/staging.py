@@ -29,7 +29,7 @@ from airflow_bookmarks.store.bookmark_store import BookmarkStore
 from benchmarks.figure import Figure, header, line
 from benchmarks.s3_wire import S3Wire, s3_wire
 from tests.files.versitygw import ACCESS_KEY, SECRET_KEY, versitygw, versitygw_server
-from tools.jars import fetch
+from tools.jars import fetch_for_spark
 from tools.servers import moto_server
 
 if TYPE_CHECKING:
@@ -189,7 +189,7 @@ def _spark(url: str, counted_url: str, committer: int, work: str) -> Iterator[Sp
 
     option = "spark.hadoop.fs.s3a"
     settings = {
-        "spark.driver.extraClassPath": f"{fetch('s3a')}/*",
+        "spark.driver.extraClassPath": f"{fetch_for_spark('s3a')}/*",
         "spark.driver.memory": "2g",
         "spark.hadoop.mapreduce.fileoutputcommitter.algorithm.version": str(committer),
         f"{option}.endpoint": url,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from demo.bucket import NAME, REGION, Bucket, running_bucket
 from demo.landing import Flights, Landing
-from tools.jars import fetch
+from tools.jars import fetch_for_spark
 
 if TYPE_CHECKING:
     from demo.folders import Folders
@@ -45,7 +45,7 @@ def running_lake(kind: str, folders: Folders) -> Iterator[Lake]:
     if kind == "local":
         yield Lake(Landing(folders.raw, flights), str(folders.data))
         return
-    jars = fetch("s3a")
+    jars = fetch_for_spark("s3a")
     with running_bucket() as bucket:
         environment = {
             "AWS_ENDPOINT_URL_S3": bucket.url,

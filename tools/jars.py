@@ -16,6 +16,7 @@ import shutil
 import subprocess
 import tempfile
 from dataclasses import dataclass, field
+from importlib import metadata
 from pathlib import Path
 from xml.etree import ElementTree as XML
 
@@ -41,6 +42,62 @@ class JarSet:
     excludes: tuple[str, ...] = field(default=())
 
 
+@dataclass(frozen=True, slots=True)
+class SparkJars:
+    """What is put beside the jars of a Spark, by the newest versions that were tried with it.
+
+    Attributes:
+        scala: The Scala of its packages.
+        hadoop: The Hadoop that it brings, which `hadoop-aws` has to equal.
+        sdk: The AWS SDK that this `hadoop-aws` is compiled against, or the next version that is to be had.
+        avro: `spark-avro`.
+        analytics: `analyticsaccelerator-s3`, for a `hadoop-aws` that asks for it.
+        connect: `spark-connect`, for a Spark that does not bring the server.
+    """
+
+    scala: str
+    hadoop: str
+    sdk: str
+    avro: str
+    analytics: str = ""
+    connect: str = ""
+
+    def sets(self) -> dict[str, JarSet]:
+        """Return the jar sets, by kind."""
+        # The packages of Spark come alone: what they ask for comes with Spark.
+        sets = {"avro": JarSet(self.avro, (self._of_spark("spark-avro", self.avro),)), "s3a": self._s3a()}
+        if self.connect:
+            sets["connect"] = JarSet(self.connect, (self._of_spark("spark-connect", self.connect),))
+        return sets
+
+    def _of_spark(self, name: str, version: str) -> Artifact:
+        return Artifact("org.apache.spark", f"{name}_{self.scala}", version, is_transitive=False)
+
+    def _s3a(self) -> JarSet:
+        # What s3a needs of the SDK; the bundle that hadoop-aws asks for is fifty times as large.
+        hadoop = Artifact("org.apache.hadoop", "hadoop-aws", self.hadoop, is_transitive=False)
+        version = f"{self.hadoop}-sdk-{self.sdk}"
+        if self.sdk.startswith("1."):
+            parts = [Artifact("com.amazonaws", f"aws-java-sdk-{name}", self.sdk) for name in ("s3", "sts", "dynamodb")]
+            return JarSet(version, (hadoop, *parts), ("com.fasterxml.jackson.core:*", *_OF_SPARK))
+        group = "software.amazon.awssdk"
+        parts = [Artifact(group, name, self.sdk) for name in ("s3", "s3-transfer-manager", "sts")]
+        if self.analytics:
+            name = "analyticsaccelerator-s3"
+            parts.append(Artifact("software.amazon.s3.analyticsaccelerator", name, self.analytics))
+        return JarSet(version, (hadoop, *parts), ("io.netty:*", *_OF_SPARK))
+
+
+_OF_SPARK = ("org.slf4j:*", "commons-codec:*")
+
+# By the first two numbers of the version of Spark: `docs/reference/spark_versions.md` shows it to users.
+FOR_SPARK: dict[str, SparkJars] = {
+    "3.5": SparkJars("2.12", hadoop="3.3.4", sdk="1.12.262", avro="3.5.9", connect="3.5.7"),
+    "4.0": SparkJars("2.13", hadoop="3.4.1", sdk="2.29.52", avro="4.0.2"),
+    "4.1": SparkJars("2.13", hadoop="3.4.2", sdk="2.29.52", avro="4.1.1", analytics="1.2.1"),
+    "4.2": SparkJars("2.13", hadoop="3.5.0", sdk="2.35.4", avro="4.1.1", analytics="1.3.1"),
+}
+
 SETS: dict[str, JarSet] = {
     "dynamodb-local": JarSet("2.6.1", (Artifact("com.amazonaws", "DynamoDBLocal", "2.6.1"),)),
     # Both servers of HDFS. What they share is "provided" to each of them, so it is named.
@@ -63,21 +120,21 @@ SETS: dict[str, JarSet] = {
             Artifact("org.apache.hadoop", "hadoop-yarn-server-timelineservice", "3.4.2", is_transitive=False),
         ),
     ),
-    # What s3a needs of the SDK; the bundle that hadoop-aws asks for is fifty times as large.
-    "s3a": JarSet(
-        "3.4.2",
-        (
-            Artifact("org.apache.hadoop", "hadoop-aws", "3.4.2", is_transitive=False),
-            Artifact("software.amazon.awssdk", "s3", "2.29.52"),
-            Artifact("software.amazon.awssdk", "s3-transfer-manager", "2.29.52"),
-            Artifact("software.amazon.awssdk", "sts", "2.29.52"),
-            Artifact("software.amazon.s3.analyticsaccelerator", "analyticsaccelerator-s3", "1.2.1"),
-        ),
-        excludes=("io.netty:*", "org.slf4j:*", "commons-codec:*"),
-    ),
-    # Alone: what it asks for comes with Spark.
-    "avro": JarSet("4.1.1", (Artifact("org.apache.spark", "spark-avro_2.13", "4.1.1", is_transitive=False),)),
+    **{f"{kind}-spark-{spark}": jars for spark, given in FOR_SPARK.items() for kind, jars in given.sets().items()},
 }
+
+
+def fetch_for_spark(kind: str) -> Path:
+    """Return the folder that holds jars for the installed pyspark: `avro`, `s3a` or `connect`; see `fetch`.
+
+    Raises:
+        KeyError: there are none of this kind for this Spark, or pyspark is not installed.
+    """
+    try:
+        version = metadata.version("pyspark")
+    except metadata.PackageNotFoundError:
+        raise KeyError(f"{kind}: pyspark is not installed, whose version says which jars it takes") from None
+    return fetch(f"{kind}-spark-{'.'.join(version.split('.')[:2])}")
 
 
 def fetch(name: str) -> Path:

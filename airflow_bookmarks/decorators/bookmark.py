@@ -120,12 +120,9 @@ class BookmarkDecoratedOperator(BookmarkedSubmission, DecoratedOperator, PySpark
         spark = self._spark
         if spark is None:
             return
-        from airflow_bookmarks.spark.session import is_connect
+        from airflow_bookmarks.spark.features import interrupt
 
-        if is_connect(spark):
-            spark.interruptAll()  # a server goes on with what its client has left behind
-        else:
-            spark.sparkContext.cancelAllJobs()
+        interrupt(spark)
 
 
 def bookmark_task(

@@ -781,7 +781,7 @@ def _access(spark: SparkSession | None) -> FileAccess:
 def _settings(spark: SparkSession | None) -> Settings:
     if spark is None:
         return Settings()
-    from airflow_bookmarks.spark.session import session_conf
+    from airflow_bookmarks.spark.features import session_conf
 
     return Settings.from_conf(session_conf(spark))
 

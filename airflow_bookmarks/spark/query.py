@@ -7,7 +7,7 @@ import uuid
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from airflow_bookmarks.spark.session import SPARK_ERRORS
+from airflow_bookmarks.spark.features import SPARK_ERRORS
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -19,10 +19,10 @@ from airflow_bookmarks.spark.contexts.options import FileReadOptions, UpstreamRe
 from airflow_bookmarks.spark.contexts.own import read_own
 from airflow_bookmarks.spark.contexts.scope import ReadScope
 from airflow_bookmarks.spark.contexts.upstream import read_upstream
+from airflow_bookmarks.spark.features import check_observations, lists_once
 from airflow_bookmarks.spark.readers.by_format import ByFormat, set_option
 from airflow_bookmarks.spark.readers.files import Way
 from airflow_bookmarks.spark.readers.format import FORMATS
-from airflow_bookmarks.spark.session import is_connect
 from airflow_bookmarks.spark.spark_names import WITHOUT_EFFECT
 
 if TYPE_CHECKING:
@@ -72,6 +72,7 @@ class BookmarkedReader(ByFormat):
         self._format: str | None = None
         self._schema: StructType | None = None
         self._options: dict[str, str] = {}
+        check_observations(job.spark, self._scope.label, [*options.observed, *job.uses.observed])
 
     @property
     def access(self) -> FileAccess:
@@ -239,12 +240,14 @@ class BookmarkedReader(ByFormat):
             raise self._refused("files(...) is called twice; give all options of files in one call")
         if read_by is not None:
             check_choice("read_by", read_by, Way)
-        if read_by == "directory" and is_connect(self._job.spark):
+        if read_by == "directory" and not lists_once(self._job.spark):
             raise self._refused(
                 "read_by='directory' on Spark Connect, which lists a folder anew at each action and would read what "
                 "came later. Leave read_by out"
             )
         disposal = Disposal(on_published, archive_to)
+        if not disposal.is_kept:
+            check_observations(self._job.spark, self._scope.label, [f"on_published={on_published!r}"])
         selection = replace(
             self._files.selection,
             on_overwrite=on_overwrite,

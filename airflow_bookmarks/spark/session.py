@@ -1,4 +1,4 @@
-"""Access to a Spark session through its public API: its kind, its conf, its versions."""
+"""Access to a Spark session through its public API: its conf, its versions, what its actions have read."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from importlib import metadata
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
-from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 
@@ -17,6 +16,7 @@ from airflow_bookmarks.core.errors import VersionMismatchError
 from airflow_bookmarks.files.access import FileAccess
 from airflow_bookmarks.files.hadoop.hdfs_settings import HdfsSettings
 from airflow_bookmarks.files.s3.settings import S3Settings
+from airflow_bookmarks.spark.features import SPARK_ERRORS, lists_once, session_conf, tells_observations
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -26,17 +26,9 @@ if TYPE_CHECKING:
 
     from airflow_bookmarks.spark.watermark import WatermarkColumn
 
-try:
-    from py4j.protocol import Py4JError
-except ImportError:  # pyspark-client alone has no py4j
-    Py4JError = PySparkException
-
 # Spark lists explicit paths by a job of its own above 32 of them; eight tasks do what 10,000 would (23 s against 1 s
 # for 10,000 paths).
 LISTING_CONF = {"spark.sql.sources.parallelPartitionDiscovery.parallelism": "8"}
-
-# What an action raises: Spark's own errors, and on a classic session what Spark has no name for.
-SPARK_ERRORS = (PySparkException, Py4JError)
 
 _SOON_S = 0.5
 _AT_LAST_S = 20.0
@@ -57,18 +49,6 @@ def session_access(spark: SparkSession) -> FileAccess:
     return FileAccess(S3Settings.of_spark_conf(conf), HdfsSettings.of_spark_conf(conf))
 
 
-def is_connect(spark: SparkSession) -> bool:
-    """Whether the session is a Spark Connect client: its frames are planned anew at each action."""
-    return type(spark).__module__.startswith("pyspark.sql.connect")
-
-
-def session_conf(spark: SparkSession) -> dict[str, str]:
-    """Return the whole conf of a session."""
-    if hasattr(spark.conf, "getAll"):  # PySpark 4.0 and later, classic and Connect
-        return dict(spark.conf.getAll)
-    return dict(spark.sparkContext.getConf().getAll())
-
-
 @contextlib.contextmanager
 def changed_conf(spark: SparkSession, values: Mapping[str, str]) -> Iterator[None]:
     """Set conf values for the block, and put back what was there.
@@ -78,7 +58,9 @@ def changed_conf(spark: SparkSession, values: Mapping[str, str]) -> Iterator[Non
     with _CHANGING:
         changes = _CHANGES.setdefault(spark, {})
         for key, value in values.items():
-            changes.setdefault(key, _Change(spark.conf.get(key, None))).blocks += 1
+            if key not in changes:
+                changes[key] = _Change(spark.conf.get(key, None))
+            changes[key].blocks += 1
             spark.conf.set(key, value)
     try:
         yield
@@ -98,7 +80,9 @@ class _Change:
     blocks: int = 0
 
 
-_CHANGING = threading.Lock()
+# Reentrant: a block that was left without its end ends where Python collects it, which may be within another one that
+# just asks the session.
+_CHANGING = threading.RLock()
 _CHANGES: WeakKeyDictionary[SparkSession, dict[str, _Change]] = WeakKeyDictionary()
 
 
@@ -111,7 +95,7 @@ def _put_back(spark: SparkSession, key: str, value: str | None) -> None:
 
 def listings_held(spark: SparkSession) -> AbstractContextManager[None]:
     """Let listings of planned files be cheap for the block, where each action plans its frames anew: on Connect."""
-    return changed_conf(spark, LISTING_CONF) if is_connect(spark) else contextlib.nullcontext()
+    return contextlib.nullcontext() if lists_once(spark) else changed_conf(spark, LISTING_CONF)
 
 
 def check_pyspark_packages() -> None:
@@ -160,7 +144,9 @@ class RowCount:
         return frame.observe(name, *_observed(watermark))
 
     def of(self, frame: DataFrame) -> DataFrame:
-        """Return the frame that counts."""
+        """Return the frame that counts, or as it is where Spark would not tell what was counted."""
+        if not tells_observations(frame.sparkSession):
+            return frame
         self._session = frame.sparkSession
         return frame.observe(self._observation, *_observed(self.watermark))
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from airflow_bookmarks.core.errors import MisuseError
@@ -13,7 +12,22 @@ if TYPE_CHECKING:
 _F = TypeVar("_F", bound="Callable[..., Any]")
 
 _READS = frozenset(
-    ["csv", "format", "jdbc", "json", "load", "option", "options", "orc", "parquet", "schema", "table", "text", "xml"]
+    [
+        "changes",
+        "csv",
+        "format",
+        "jdbc",
+        "json",
+        "load",
+        "option",
+        "options",
+        "orc",
+        "parquet",
+        "schema",
+        "table",
+        "text",
+        "xml",
+    ]
 )
 _WRITES = frozenset(
     [
@@ -82,9 +96,9 @@ def by_name(spark: type, method: str, values: Sequence[Any], options: Mapping[st
     Raises:
         TypeError: one is given twice, or there are too many: as Spark itself would raise it.
     """
-    takes = getattr(spark, method, None)
-    # Spark 3.5 has no XML, and its packages of its own have no such method.
-    names = [] if takes is None else list(inspect.signature(takes).parameters)[2:]
+    from airflow_bookmarks.spark.features import parameters_of  # imports pyspark
+
+    names = parameters_of(spark, method)
     if len(values) > len(names):
         raise TypeError(
             f"{method}() takes at most {len(names) + 1} positional arguments, and {len(values) + 1} are given"

@@ -27,8 +27,9 @@ from airflow_bookmarks.core.errors import MisuseError
 from airflow_bookmarks.core.position import Greatest
 from airflow_bookmarks.core.text.cause import cause_of
 from airflow_bookmarks.core.text.escaping import in_lines
+from airflow_bookmarks.spark.features import SPARK_ERRORS, names_columns_once, tells_last_action
 from airflow_bookmarks.spark.query import Query, query_of
-from airflow_bookmarks.spark.session import SPARK_ERRORS, RowCount, is_connect
+from airflow_bookmarks.spark.session import RowCount
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -100,7 +101,7 @@ class ObservedFrame:
         self.frame = self._any.of(self._with_metric(planned))
 
     def _with_metric(self, planned: DataFrame) -> DataFrame:
-        if not is_connect(planned.sparkSession):
+        if not tells_last_action(planned.sparkSession):
             return RowCount.named(planned, self._metric, self.column)
         self._write = RowCount(self.column, self._metric)
         return self._write.of(planned)
@@ -109,7 +110,7 @@ class ObservedFrame:
         """Prepare for a managed write; return whether it will read this frame."""
         if self._metric not in query.metrics:
             return False
-        if is_connect(self._planned.sparkSession):
+        if tells_last_action(self._planned.sparkSession):
             return self._write is not None and self._write.forget()
         if self._write is not None and self._write.rows() is None:
             # It waits still, since a write that Spark has cut short: what it tells may be of any action in between.
@@ -183,6 +184,11 @@ class Uses:
         self._inputs: dict[str, tuple[DataFrame, bool]] = {}  # by context: the planned frame, whether it is empty
         self._outputs = 0
 
+    @property
+    def observed(self) -> list[str]:
+        """The option, as given, for which it has to be known of each context whether an action has read it."""
+        return ["on_unused='error'"] if self._on_unused == "error" else []
+
     def frame_of_empty(self, ctx: str, planned: DataFrame) -> DataFrame:
         """Return the frame of a context that has nothing new, to be handed to the script."""
         self._inputs[ctx] = planned, True
@@ -197,7 +203,7 @@ class Uses:
             return observed.frame
         if self._on_unused == "ignore":
             return planned
-        if is_connect(planned.sparkSession):  # which names relations anew each time that it is asked
+        if not names_columns_once(planned.sparkSession):
             mark = f"bookmark_{uuid.uuid4().hex}"
             self._marks[ctx] = frozenset([mark])
             return planned.alias(mark)
@@ -210,7 +216,7 @@ class Uses:
         Spark Connect names relations anew each time that it is asked, so it is not known there, and False.
         """
         empty = [is_empty for _, is_empty in self._inputs.values()]
-        if all(empty) or not any(empty) or is_connect(frame.sparkSession):
+        if all(empty) or not any(empty) or not names_columns_once(frame.sparkSession):
             return False
         query = query_of(frame)
         if not query.is_known:

@@ -13,8 +13,9 @@ from airflow_bookmarks.core.errors import OptionError
 from airflow_bookmarks.files.access import by_own_access
 from airflow_bookmarks.files.opener import open_filesystem
 from airflow_bookmarks.sinks.staging import Mode
+from airflow_bookmarks.spark.features import check_format
 from airflow_bookmarks.spark.readers.by_format import set_option
-from airflow_bookmarks.spark.readers.format import FORMATS, check_format
+from airflow_bookmarks.spark.readers.format import FORMATS
 from airflow_bookmarks.spark.sinks.files import FileSink
 from airflow_bookmarks.spark.spark_names import WITHOUT_EFFECT, by_name, is_of_writer
 from airflow_bookmarks.spark.use import RunningJob

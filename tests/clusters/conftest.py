@@ -1,4 +1,8 @@
-"""Clusters that live as long as the tests that need them, and a scene on each."""
+"""Clusters that live as long as the tests that need them, and a scene on each.
+
+Their Spark is that of this Python, or of the Python that CLUSTERS_PYTHON names: then drivers and executors run with
+that one, and neither this project nor Airflow is there.
+"""
 
 from __future__ import annotations
 
@@ -20,6 +24,8 @@ from tools.livy_server import LivyServer, livy_server
 from tools.spark_cluster import SparkCluster, spark_cluster, spark_home
 from tools.yarn_cluster import YarnCluster, yarn_cluster
 
+_PYTHON = os.environ.get("CLUSTERS_PYTHON", sys.executable)
+has_own_spark = sys.executable != _PYTHON
 WORKER_KEY, CLUSTER_KEY = "AKIAOFTHEWORKER", "AKIAOFTHECLUSTER"
 _QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"  # halves short programs
 CONF = {
@@ -53,13 +59,15 @@ def cluster_secret() -> str:
 @pytest.fixture(scope="session")
 def driver_python(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Make the Python of the nodes."""
+    if has_own_spark:
+        return Path(_PYTHON)
     return make_driver_python(tmp_path_factory.mktemp("node") / "python")
 
 
 @pytest.fixture(scope="module")
 def standalone(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkCluster]:
     """Run a Spark standalone cluster."""
-    with spark_cluster(tmp_path_factory.mktemp("standalone")) as cluster:
+    with spark_cluster(tmp_path_factory.mktemp("standalone"), spark_home(_PYTHON)) as cluster:
         yield cluster
 
 
@@ -115,9 +123,19 @@ def store(
 @pytest.fixture
 def programs(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let spark-submit be found, and find the loopback alone."""
-    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', os.defpath)}")
+    monkeypatch.setenv("PATH", f"{Path(_PYTHON).parent}{os.pathsep}{os.environ.get('PATH', os.defpath)}")
     monkeypatch.setenv("SPARK_LOCAL_IP", "127.0.0.1")
     monkeypatch.delenv("PYTHONPATH", raising=False)
+    monkeypatch.delenv("SPARK_HOME", raising=False)
+    monkeypatch.delenv("PYSPARK_DRIVER_PYTHON", raising=False)
+
+
+@pytest.fixture
+def on_local(store: BookmarkStore, programs: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Scene:
+    """Set an empty scene whose operator submits to no cluster: driver and executors are one process."""
+    monkeypatch.setenv("PYSPARK_PYTHON", _PYTHON)
+    monkeypatch.setenv("AIRFLOW_CONN_SPARK_DEFAULT", json.dumps({"conn_type": "spark", "host": "local[2]"}))
+    return Scene(tmp_path, store, {"conf": {**CONF, **event_log(tmp_path)}, "driver_memory": "512m"})
 
 
 @pytest.fixture
@@ -125,7 +143,7 @@ def on_standalone(
     standalone: SparkCluster, store: BookmarkStore, programs: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Scene:
     """Set an empty scene whose operator submits to the standalone cluster, in client mode."""
-    monkeypatch.setenv("PYSPARK_PYTHON", sys.executable)
+    monkeypatch.setenv("PYSPARK_PYTHON", _PYTHON)
     monkeypatch.setenv("AIRFLOW_CONN_SPARK_DEFAULT", json.dumps({"conn_type": "spark", "host": standalone.master}))
     conf = {**CONF, **event_log(tmp_path), "spark.cores.max": "2"}
     return Scene(tmp_path, store, {"conf": conf, "driver_memory": "512m", "executor_memory": "512m"})
@@ -151,7 +169,7 @@ def on_yarn(
         **event_log(tmp_path),
         "spark.pyspark.python": str(driver_python),
         "spark.yarn.appMasterEnv.PYSPARK_PYTHON": str(driver_python),
-        "spark.yarn.jars": f"local:{spark_home()}/jars/*",  # the nodes have Spark: nothing is copied
+        "spark.yarn.jars": f"local:{spark_home(_PYTHON)}/jars/*",  # the nodes have Spark: nothing is copied
         "spark.yarn.maxAppAttempts": "1",
         "spark.yarn.report.interval": "200ms",
         "spark.yarn.stagingDir": yarn.staging.as_uri(),

@@ -54,6 +54,8 @@ def report(spark: SparkSession, root: Path) -> None:
         "package": airflow_bookmarks.__file__,
         "has_airflow": importlib.util.find_spec("airflow") is not None,
         "access_key": getattr(boto3.session.Session().get_credentials(), "access_key", None),
+        "spark": spark.version,
+        "python": sys.executable,
         "application_id": spark.sparkContext.applicationId,
         "conf": dict(spark.sparkContext.getConf().getAll()),
     }

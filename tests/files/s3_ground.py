@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import boto3.session
 from botocore.config import Config
-from mypy_boto3_s3.client import S3Client
 
+from airflow_bookmarks.files.s3.client import _checksums
 from airflow_bookmarks.files.s3.filesystem import S3FileSystem
 from airflow_bookmarks.files.s3.settings import S3Access, S3Settings
 from tests.files.conformance import Ground
+
+if TYPE_CHECKING:  # the types of boto3 are not where a driver is alone
+    from mypy_boto3_s3.client import S3Client
 
 BUCKET = "lake"
 
@@ -40,7 +44,7 @@ def client_for(session: boto3.session.Session, settings: S3Settings) -> S3Client
         region_name="us-east-1",
         aws_access_key_id=access.access_key,
         aws_secret_access_key=access.secret_key,
-        config=Config(s3={"addressing_style": "path"}, request_checksum_calculation="when_required"),
+        config=_checksums().merge(Config(s3={"addressing_style": "path"})),
     )
 
 

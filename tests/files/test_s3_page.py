@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 import numpy as np
 import pytest
 
-from airflow_bookmarks.files.s3.page import Page, PageError, parse
+from airflow_bookmarks.files.s3.page import Page, PageError, page_of, parse
 
 FULL = """<?xml version="1.0" encoding="UTF-8"?>
 <ListBucketResult xmlns="http://s3.amazonaws.com/doc/2006-03-01/">
@@ -95,3 +97,21 @@ def test_folder_that_is_shown_once_more_is_left_out() -> None:
 
     assert again.without_passed(first.end).folders == ["c/"]
     assert again.without_passed("").folders == ["b/", "c/"]
+
+
+def test_page_that_an_older_botocore_has_parsed_is_the_same() -> None:
+    item = {"Key": "a%0Ab+c", "Size": 7, "LastModified": datetime(2013, 1, 1, 0, 0, 0, 5000, UTC), "ETag": '"e"'}
+    bare = {"Key": "d", "Size": 0, "LastModified": datetime(2013, 1, 1, tzinfo=UTC)}
+
+    page = page_of(
+        {"Contents": [item, bare], "CommonPrefixes": [{"Prefix": "f%2F"}], "EncodingType": "url", "IsTruncated": True}
+    )
+
+    assert (page.keys, page.folders, page.is_truncated) == (["a\nb c", "d"], ["f/"], True)
+    assert (page.sizes.tolist(), page.times_ms.tolist()) == ([7, 0], [1356998400005, 1356998400000])
+    assert page.etags == ["e", None]
+
+
+def test_page_that_an_older_botocore_has_parsed_in_part_is_none() -> None:
+    with pytest.raises(PageError, match="no 'IsTruncated'"):
+        page_of({"Contents": []})

@@ -52,6 +52,11 @@ def test_cells_have_names_and_places_of_their_own() -> None:
     assert len({(cell.row, cell.column) for cell in CELLS}) == len(CELLS)
 
 
+def test_driver_of_a_cell_is_a_cell_without_the_package() -> None:
+    for cell in CELLS:
+        assert [each.has_project for each in named([cell.driver] if cell.driver else ["spark-3.5"])] == [False]
+
+
 @pytest.mark.parametrize("cell", CELLS, ids=lambda cell: cell.name)
 def test_cell_names_what_is_there(cell: Cell) -> None:
     pins = (_ROOT / cell.constraints).read_text()
@@ -180,6 +185,7 @@ def test_driver_imports_the_package_from_the_clone_and_a_worker_has_it_installed
     assert driver["PYTHONPATH"] == str(_ROOT)
     assert "PYTHONPATH" not in worker
     assert worker["PATH"].startswith(f"{tmp_path / 'bin'}{os.pathsep}")
+    assert "CLUSTERS_PYTHON" not in worker
     assert worker["PYSPARK_PYTHON"] == str(tmp_path / "bin" / "python")
 
 
@@ -218,3 +224,20 @@ def test_quick_run_leaves_out_what_is_thorough_and_is_not_kept(small: Path, caps
     assert "matrix: one: 1 passed, 0 switched off, 0 failed" in capsys.readouterr().out
     assert list((small / "build").glob("*.json")) == []
     assert not (small / "compatibility.md").exists()
+
+
+def test_tests_of_a_cell_get_its_variables_and_the_python_of_its_driver(tmp_path: Path) -> None:
+    cell = Cell("some", "", "", "3.11", (), (), environment=(("SPARK_TESTS_SESSION", "connect"),), driver="spark-3.5")
+
+    found = variables(cell, tmp_path)
+
+    assert found["SPARK_TESTS_SESSION"] == "connect"
+    assert found["CLUSTERS_PYTHON"] == str(_ROOT / ".matrix" / "spark-3.5" / "bin" / "python")
+
+
+def test_override_with_an_extra_replaces_the_pin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(environment, "ROOT", tmp_path)
+    (tmp_path / "constraints.txt").write_text("pyspark==4.1.3\npyspark-client==4.1.3\n")
+    cell = Cell("some", "", "", "3.11", (), (), overrides=("pyspark[connect]==3.5.9",))
+
+    assert environment._pins(cell, tmp_path).read_text() == "pyspark-client==4.1.3\n"

@@ -1,46 +1,20 @@
 """The main promises on Spark Connect. `test_connect.py` runs them in a process of their own: a session there and a
-classic one do not go together. By hand: `SPARK_TESTING=1 pytest tests/spark/connect_promises.py`.
+classic one do not go together. By hand: `SPARK_TESTS_SESSION=connect pytest tests/spark/connect_promises.py`.
 """
 
 # ruff: noqa: PT012 - what raises here is often the end of a block
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from airflow_bookmarks.core.errors import MisuseError, OptionError, SchemaUnknownError, SourceChangedError
 from airflow_bookmarks.spark import BookmarkedJob
 from tests.spark.lake import LISTING_KEY, Lake, columns_of, lines_of, rows_of
-
-
-@pytest.fixture(scope="session")
-def connect(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    """Start a Connect server in a process of Spark's own, and a client session to it."""
-    session = (
-        SparkSession.builder.remote("local[2]")
-        .config("spark.driver.memory", "1g")
-        .config("spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
-        .config("spark.ui.enabled", "false")
-        .config("spark.sql.shuffle.partitions", "2")
-        .config("spark.sql.warehouse.dir", str(tmp_path_factory.mktemp("warehouse")))
-        .config("spark.sql.session.timeZone", "UTC")
-        .getOrCreate()
-    )
-    yield session
-    session.stop()
-
-
-@pytest.fixture
-def spark(connect: SparkSession) -> SparkSession:
-    """Hand out the one session: a Connect session can't be forked."""
-    assert type(connect).__module__.startswith("pyspark.sql.connect")
-    return connect
 
 
 def test_second_run_reads_exactly_what_came_since(lake: Lake) -> None:
@@ -129,6 +103,7 @@ def test_chain_of_two_jobs_reads_each_row_once(lake: Lake) -> None:
         assert rows_of(job.read("clean").upstream("clean")) == []
 
 
+@pytest.mark.needs("observations")
 def test_rows_are_counted_where_an_action_needed_the_frame(lake: Lake) -> None:
     lake.put("a.txt", "a", "b", "c")
     with lake.job() as job:
@@ -146,6 +121,7 @@ def test_rows_are_counted_where_an_action_needed_the_frame(lake: Lake) -> None:
     assert {name: facts["rows"] for name, facts in job.summary["outputs"].items()} == {"two": 2, "none": 0}
 
 
+@pytest.mark.needs("observations")
 def test_what_a_managed_write_read_is_known_whatever_was_looked_at_before(lake: Lake) -> None:
     lake.put("a.txt", *["1"] * 50, "2")
     lake.put("b.txt", *["1"] * 50, folder="part")
@@ -166,12 +142,17 @@ def test_what_a_managed_write_read_is_known_whatever_was_looked_at_before(lake: 
     assert list((lake.root / "part").iterdir())
 
 
-def test_context_without_an_output_is_named_and_may_be_an_error(lake: Lake, caplog: pytest.LogCaptureFixture) -> None:
+def test_context_without_an_output_is_named(lake: Lake, caplog: pytest.LogCaptureFixture) -> None:
     lake.put("a.txt", "a")
     with lake.job("first") as job:
         job.write(lake.read(job), "out").text(lake.path("first"))
         job.read("other").text(lake.path("raw"))
     assert "no output of this run was made from context 'other'" in caplog.text
+
+
+@pytest.mark.needs("observations")
+def test_context_that_no_action_has_read_may_be_an_error(lake: Lake) -> None:
+    lake.put("a.txt", "a")
     job = lake.job("second", on_unused="error").begin()
     lake.read(job)
     with pytest.raises(MisuseError, match="no action of this script has read context 'raw'"):

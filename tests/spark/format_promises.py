@@ -4,24 +4,23 @@ package, and a session that was started without it can't have it. By hand: `pyte
 
 from __future__ import annotations
 
-import os
-import sys
-from collections.abc import Iterator
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 
 from airflow_bookmarks.spark.readers.files import Way
 from tests.spark.lake import Lake, columns_of, rows_of
-from tests.spark.round_trip import frames, outcome, table
-from tools.jars import fetch
+from tests.spark.round_trip import XML, expected_of, frames, outcome
+from tools.jars import fetch_for_spark
 
 # Those that are thorough are played in short by test_delta.py and test_sinks.py.
 FORMATS = [
-    pytest.param(name, marks=[] if name in ("avro", "xml") else pytest.mark.thorough)
-    for name in ("avro", "csv", "json", "orc", "parquet", "text", "xml")
+    "avro",
+    XML,
+    *(pytest.param(name, marks=pytest.mark.thorough) for name in ("csv", "json", "orc", "parquet", "text")),
 ]
 OPTIONS: dict[str, dict[str, Any]] = {"csv": {"header": True, "inferSchema": True}, "xml": {"rowTag": "flight"}}
 COMPRESSED = {
@@ -36,24 +35,9 @@ COMPRESSED = {
 
 
 @pytest.fixture(scope="session")
-def classic() -> Iterator[SparkSession]:
+def more_conf() -> Mapping[str, str]:
     """Start Spark with Avro."""
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    session = (
-        SparkSession.builder.master("local[2]")
-        .appName("tests")
-        .config("spark.jars", ",".join(map(str, sorted(fetch("avro").glob("*.jar")))))
-        .config("spark.driver.memory", "1g")
-        .config("spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
-        .config("spark.ui.enabled", "false")
-        .config("spark.ui.showConsoleProgress", "false")
-        .config("spark.sql.shuffle.partitions", "2")
-        .config("spark.sql.session.timeZone", "UTC")
-        .getOrCreate()
-    )
-    session.sparkContext.setLogLevel("OFF")
-    yield session
-    session.stop()
+    return {"spark.jars": ",".join(map(str, sorted(fetch_for_spark("avro").glob("*.jar"))))}
 
 
 def flights(lake: Lake, source: str, *rows: tuple[str, int]) -> DataFrame:
@@ -83,12 +67,12 @@ def test_second_run_reads_only_what_came_after_the_first(lake: Lake, source: str
     columns, rows = read(lake, source)
     assert rows == expected(("AA", 1), ("BA", 2))
     add(lake, source, ("CA", 3))
-    assert read(lake, source, "directory", "pause") == (columns, expected(("CA", 3)))
+    assert read(lake, source, lake.ways[-1], "pause") == (columns, expected(("CA", 3)))
     assert read(lake, source) == (columns, expected(("CA", 3)))
     assert read(lake, source) == (columns, [])
 
 
-@pytest.mark.parametrize("target", ["avro", "xml"])  # the others: test_sinks.py
+@pytest.mark.parametrize("target", ["avro", XML])  # the others: test_sinks.py
 def test_append_is_seen_after_the_commit_and_not_before_and_once(lake: Lake, target: str) -> None:
     def look() -> Any:
         reader = lake.spark.read.format(target).options(**OPTIONS.get(target, {}))
@@ -134,8 +118,9 @@ def test_compression_and_partitions_are_as_the_script_says(lake: Lake, target: s
     assert rows_of(reader.load(lake.path("copy"))) == rows_of(frame)
 
 
-@pytest.mark.parametrize(("target", "options"), [("avro", {}), ("xml", {"rowTag": "flight"})])
-def test_upstream_reads_what_was_published_in_the_format(lake: Lake, target: str, options: dict[str, str]) -> None:
+@pytest.mark.parametrize("target", ["avro", XML])
+def test_upstream_reads_what_was_published_in_the_format(lake: Lake, target: str) -> None:
+    options = OPTIONS.get(target, {})
     lake.put("a.txt", "a")
     with lake.job() as job:
         lake.read(job)
@@ -155,6 +140,7 @@ def put_avro(lake: Lake, name: str, ddl: str, *rows: tuple[Any, ...]) -> None:
     part.rename(lake.root / "raw" / f"{name}.avro")
 
 
+@pytest.mark.needs("wider types")
 def test_avro_column_that_only_a_later_file_has_is_not_lost(lake: Lake) -> None:
     put_avro(lake, "a", "carrier STRING, delay INT", ("AA", 1))
     put_avro(lake, "b", "carrier STRING, delay BIGINT, tail STRING", ("BA", 2**40, "N1"))
@@ -188,6 +174,7 @@ def test_avro_is_looked_at_by_its_heads_and_one_file_of_each_kind(lake: Lake, mo
     assert asked == [1, 1]
 
 
+@pytest.mark.needs("classic")
 def test_avro_file_of_another_name_is_read_though_hadoop_says_otherwise(lake: Lake) -> None:
     add(lake, "avro", ("AA", 1))
     (part,) = (lake.root / "raw").glob("*.avro")
@@ -213,7 +200,7 @@ def test_file_that_is_no_avro_is_told_by_spark(lake: Lake) -> None:
 def test_upstream_reads_what_was_written_as_avro_as_the_table_says(lake: Lake) -> None:
     lake.spark.conf.set("spark.sql.session.timeZone", "Europe/Berlin")  # where a clock hour comes twice
     found = {kind: outcome(lake, "avro", kind, frame) for kind, frame in frames(lake.spark).items()}
-    assert found == table()["avro"], "\n".join(f"{kind}: {said}" for kind, said in found.items())
+    assert found == expected_of(lake, "avro", found), "\n".join(f"{kind}: {said}" for kind, said in found.items())
 
 
 def test_small_integers_of_avro_come_back_within_other_types_and_beside_partitions(lake: Lake) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
@@ -13,8 +13,12 @@ from pyspark.sql import DataFrame, SparkSession
 
 from airflow_bookmarks.core.head import Head
 from airflow_bookmarks.spark import BookmarkedJob
+from airflow_bookmarks.spark.features import lists_once
 from airflow_bookmarks.spark.reader import BookmarkedReader
+from airflow_bookmarks.spark.readers.files import Way
 from airflow_bookmarks.store.bookmark_store import BookmarkStore
+
+OpenSession = Callable[[], SparkSession]
 
 LISTING_KEY = "spark.sql.sources.parallelPartitionDiscovery.parallelism"
 
@@ -26,7 +30,13 @@ class Lake:
     root: Path
     store: BookmarkStore
     spark: SparkSession
+    another_session: OpenSession
     _seconds: Iterator[int] = field(default_factory=lambda: count(1_700_000_000))
+
+    @property
+    def ways(self) -> tuple[Way, ...]:
+        """The ways in which this Spark can read a plan."""
+        return ("paths", "directory") if lists_once(self.spark) else ("paths",)
 
     def path(self, *parts: str) -> str:
         return str(self.root.joinpath(*parts))

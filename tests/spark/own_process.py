@@ -2,13 +2,37 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
 from xml.etree import ElementTree
 
+import pytest
+
 from tools.patience import STUCK_S
+
+
+@dataclass
+class Outcome:
+    """What came of a promise, which may be kept in several ways: those that held, and what stopped the others."""
+
+    held: int = 0
+    failed: list[str] = field(default_factory=list)
+    switched_off: list[str] = field(default_factory=list)
+
+    def check(self) -> None:
+        """Fail where a way failed, and skip where all of them are switched off."""
+        assert self.failed == [], "\n".join(self.failed)
+        if not self.held:
+            pytest.skip(self.switched_off[0])
+
+
+def classic_environment() -> dict[str, str]:
+    """Return the environment for a process with a classic session of its own, also where this one is a client."""
+    return {name: value for name, value in os.environ.items() if name != "SPARK_CONNECT_MODE_ENABLED"}
 
 
 def names_of(promises: ModuleType) -> list[str]:
@@ -16,19 +40,26 @@ def names_of(promises: ModuleType) -> list[str]:
     return [name for name in vars(promises) if name.startswith("test_")]
 
 
-def outcomes_of(promises: ModuleType, folder: Path, marks: str = "") -> dict[str, str]:
-    """Run the tests of a module in one process; return per name what it failed with, empty where it held.
+def outcomes_of(promises: ModuleType, folder: Path, marks: str = "", **environment: str) -> dict[str, Outcome]:
+    """Run the tests of a module in one process, with more in its environment; return what came of each, by name.
 
     `marks` says which of them, as pytest's `-m` does; default: all.
     """
     report = folder / "report.xml"
     command = [sys.executable, "-m", "pytest", "-q", "-m", marks, "-p", "no:cacheprovider", "-p", "no:xdist"]
     command += [f"--junit-xml={report}", f"--basetemp={folder / 'tests'}", str(Path(str(promises.__file__)))]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=STUCK_S, check=False)
+    done = subprocess.run(
+        command, capture_output=True, text=True, timeout=STUCK_S, check=False, env={**os.environ, **environment}
+    )
     assert report.exists(), done.stdout + done.stderr
-    found: dict[str, str] = {}
+    found: dict[str, Outcome] = {}
     for case in ElementTree.parse(report).iter("testcase"):  # noqa: S314 - our own report
-        promise = case.attrib["name"].partition("[")[0]  # one that is kept in several ways is one promise
-        failed = "\n".join(f"{case.attrib['name']}: {part.get('message')}\n{part.text}" for part in case)
-        found[promise] = found.get(promise, "") + failed
+        outcome = found.setdefault(case.attrib["name"].partition("[")[0], Outcome())
+        stopped = [part for part in case if part.tag in ("failure", "error")]
+        if (skipped := case.find("skipped")) is not None:
+            outcome.switched_off.append(skipped.get("message", ""))
+        elif stopped:
+            outcome.failed += [f"{case.attrib['name']}: {part.get('message')}\n{part.text}" for part in stopped]
+        else:
+            outcome.held += 1
     return found

@@ -8,12 +8,14 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
+import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from airflow_bookmarks.spark.session import SPARK_ERRORS
+from airflow_bookmarks.spark.features import SPARK_ERRORS
 from tests.spark.lake import Lake
 
 DOC = Path(__file__).parents[2] / "docs" / "reference" / "round_trips.md"
+XML = pytest.param("xml", marks=pytest.mark.needs("xml"))
 EXACT, NOT_WRITTEN, NOT_READ, OTHER = "exact", "not written", "not read", "**not exact**"
 
 TEXTS = ["a", "", None, " lead", "trail ", "  ", 'q"q', '"', '""', "back\\", 'back\\"q', "\\", "a,b", ",", "#c", "é"]
@@ -102,6 +104,20 @@ def outcome(lake: Lake, name: str, kind: str, frame: DataFrame) -> str:
     except SPARK_ERRORS:
         return NOT_READ
     return EXACT if read == rows(frame) else OTHER
+
+
+def expected_of(lake: Lake, name: str, found: Mapping[str, str]) -> dict[str, str]:
+    """Return what the table says of a format, but for what this Spark refuses to write without a bookmark as well."""
+    not_written = [kind for kind, said in found.items() if said == NOT_WRITTEN]
+    return table()[name] | {kind: NOT_WRITTEN for kind in not_written if _is_refused(lake, name, kind)}
+
+
+def _is_refused(lake: Lake, name: str, kind: str) -> bool:
+    try:
+        frames(lake.spark)[kind].write.format(name).save(lake.path("refused", name, kind))
+    except SPARK_ERRORS:
+        return True
+    return False
 
 
 def table() -> dict[str, dict[str, str]]:

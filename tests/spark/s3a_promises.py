@@ -4,17 +4,14 @@ a session that was started without s3a can't have it. By hand: `pytest tests/spa
 
 from __future__ import annotations
 
-import os
-import sys
 import uuid
-from collections.abc import Iterator
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import boto3.session
 import pytest
-from mypy_boto3_s3.client import S3Client
 from pyspark.sql import DataFrame, SparkSession
 
 from airflow_bookmarks.core.errors import OptionError, SourceChangedError, SourceError, SourceMissingError
@@ -23,9 +20,12 @@ from airflow_bookmarks.lifecycle.changes.change import reset
 from airflow_bookmarks.spark import BookmarkedJob
 from airflow_bookmarks.spark.session import session_access
 from airflow_bookmarks.store.bookmark_store import BookmarkStore
-from tests.spark.lake import lines_of, reader_of, rows_of
-from tools.jars import fetch
+from tests.spark.lake import OpenSession, lines_of, reader_of, rows_of
+from tools.jars import fetch_for_spark
 from tools.servers import moto_server
+
+if TYPE_CHECKING:  # the types of boto3 are not where a driver is alone
+    from mypy_boto3_s3.client import S3Client
 
 BUCKET = "lake"
 OTHER_BUCKET = "lake-elsewhere"
@@ -43,17 +43,10 @@ ODD_NAMES = [
 
 
 @pytest.fixture(scope="session")
-def s3a(moto_url: str, aws_session: boto3.session.Session) -> Iterator[SparkSession]:
+def more_conf(moto_url: str) -> Mapping[str, str]:
     """Start Spark with s3a. Only its conf tells where S3 is."""
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    jars = fetch("s3a")
-    settings = {
-        "spark.driver.memory": "1g",
-        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
-        "spark.driver.extraClassPath": f"{jars}/*",
-        "spark.ui.enabled": "false",
-        "spark.ui.showConsoleProgress": "false",
-        "spark.sql.shuffle.partitions": "2",
+    return {
+        "spark.driver.extraClassPath": f"{fetch_for_spark('s3a')}/*",
         "spark.hadoop.fs.s3a.endpoint": moto_url,
         "spark.hadoop.fs.s3a.endpoint.region": "us-east-1",
         "spark.hadoop.fs.s3a.path.style.access": "true",
@@ -62,14 +55,14 @@ def s3a(moto_url: str, aws_session: boto3.session.Session) -> Iterator[SparkSess
         "spark.hadoop.fs.s3a.secret.key": "testing",
         "spark.hadoop.fs.s3.impl": "org.apache.hadoop.fs.s3a.S3AFileSystem",  # as EMR has an s3 of its own
     }
-    builder = SparkSession.builder.master("local[2]").appName("tests")
-    for key, value in settings.items():
-        builder = builder.config(key, value)
-    session = builder.getOrCreate()
-    session.sparkContext.setLogLevel("OFF")
-    client(moto_url, aws_session).create_bucket(Bucket=BUCKET)
-    yield session
-    session.stop()
+
+
+@pytest.fixture(scope="session")
+def bucket(moto_url: str, aws_session: boto3.session.Session) -> S3Client:
+    """Make the bucket."""
+    s3 = client(moto_url, aws_session)
+    s3.create_bucket(Bucket=BUCKET)
+    return s3
 
 
 def client(url: str, session: boto3.session.Session) -> S3Client:
@@ -84,6 +77,7 @@ class Lake:
     store: BookmarkStore
     spark: SparkSession
     client: S3Client
+    another_session: OpenSession
 
     def path(self, *parts: str, scheme: str = "s3a") -> str:
         return f"{scheme}://{BUCKET}/" + "/".join([self.root, *parts])
@@ -117,8 +111,8 @@ class Lake:
 
 
 @pytest.fixture
-def lake(s3a: SparkSession, store: BookmarkStore, moto_url: str, aws_session: boto3.session.Session) -> Lake:
-    return Lake(uuid.uuid4().hex, store, s3a.newSession(), client(moto_url, aws_session))
+def lake(spark: SparkSession, store: BookmarkStore, bucket: S3Client, open_session: OpenSession) -> Lake:
+    return Lake(uuid.uuid4().hex, store, spark, bucket, open_session)
 
 
 def test_two_runs_read_and_publish_each_row_once(lake: Lake) -> None:
@@ -178,6 +172,7 @@ def is_read_by_directory(frame: DataFrame) -> bool:
     return "file_path" in frame._jdf.queryExecution().analyzed().toString()
 
 
+@pytest.mark.needs("listing once")
 @pytest.mark.usefixtures("by_directory")
 @pytest.mark.parametrize("scheme", ["s3a", "s3"])
 def test_large_plan_is_read_by_directory_and_gives_exactly_the_planned_files(lake: Lake, scheme: str) -> None:
@@ -196,6 +191,7 @@ def test_large_plan_is_read_by_directory_and_gives_exactly_the_planned_files(lak
     assert lake.run(scheme) == ["later"]
 
 
+@pytest.mark.needs("listing once")
 @pytest.mark.usefixtures("by_directory")
 def test_partition_columns_are_the_same_by_paths_and_by_directory(lake: Lake) -> None:
     lake.put("day=2013-01-01/m=01/word=x/old.txt", "old")
@@ -215,6 +211,7 @@ def test_partition_columns_are_the_same_by_paths_and_by_directory(lake: Lake) ->
     assert len(seen[True][1]) == 7
 
 
+@pytest.mark.needs("listing once")
 @pytest.mark.usefixtures("by_directory")
 def test_folder_that_went_before_a_large_plan_is_read_is_told(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     for i in range(6):
@@ -251,6 +248,7 @@ def test_plan_names_what_spark_reads(lake: Lake) -> None:
     assert lake.run() == lines_of(lake.spark.read.text(lake.path("raw"))) == ["a.txt"]
 
 
+@pytest.mark.needs("listing once")
 @pytest.mark.usefixtures("by_directory")
 @pytest.mark.parametrize("count", [1, 6])
 def test_key_that_spark_cannot_open_stops_no_run(lake: Lake, count: int) -> None:
@@ -308,13 +306,14 @@ def test_misspelt_setting_of_s3_is_an_error(lake: Lake) -> None:
         lake.job()
 
 
+@pytest.mark.needs("classic")
 def test_two_jobs_in_one_process_reach_an_endpoint_each(lake: Lake, aws_session: boto3.session.Session) -> None:
     with moto_server() as url:
         there = client(url, aws_session)
         there.create_bucket(Bucket=OTHER_BUCKET)
         there.put_object(Bucket=OTHER_BUCKET, Key="raw/b.txt", Body=b"b\n")
         lake.put("a.txt", "a")
-        other = lake.spark.newSession()
+        other = lake.another_session()
         other.conf.set("spark.bookmarks.s3.endpoint", url)
         # What tells Spark itself where the bucket is; the conf of the sessions, which the jobs go by, does not show it.
         hadoop: Any = other._jsc.hadoopConfiguration()

@@ -16,6 +16,7 @@ import pytest
 from airflow_bookmarks.core.errors import MisuseError, OptionError
 from airflow_bookmarks.core.rules.virtual_shard import virtual_shards
 from tests.spark.lake import Lake, lines_of
+from tests.spark.own_process import classic_environment
 
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
 
@@ -132,7 +133,7 @@ for batch in BookmarkedJob(spark, "copy", store=store, run_id="task", attempt=1)
 def test_driver_that_is_killed_within_a_batch_loses_that_one_alone(lake: Lake, tmp_path: Path) -> None:
     lines = put_many(lake, 5)
     command = [sys.executable, "-c", KILLED, str(lake.root), f"sqlite:///{tmp_path}/bookmarks.db?namespace=test"]
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    environment = {**classic_environment(), "PYTHONPATH": str(Path(__file__).parents[2])}
     done = subprocess.run(command, env=environment, check=False, capture_output=True, text=True)
     assert done.returncode == -signal.SIGKILL, done.stderr
     assert target(lake) == lines[:2]

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.spark.bytes_run import INCREMENT, READS, SIZES, bytes_of
+from tests.spark.own_process import classic_environment
 from tools.patience import STUCK_S
 
 # A group of its own: another process may run this while the classic session is busy.
@@ -22,7 +23,13 @@ def read(tmp_path_factory: pytest.TempPathFactory) -> dict[str, int]:
     folder = tmp_path_factory.mktemp("bytes")
     command = [sys.executable, "-m", "tests.spark.bytes_run", str(folder)]
     done = subprocess.run(
-        command, capture_output=True, text=True, timeout=STUCK_S, check=False, cwd=Path(__file__).parents[2]
+        command,
+        capture_output=True,
+        text=True,
+        timeout=STUCK_S,
+        check=False,
+        cwd=Path(__file__).parents[2],
+        env=classic_environment(),
     )
     assert done.returncode == 0, done.stdout + done.stderr
     return bytes_of(folder)

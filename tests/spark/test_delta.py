@@ -156,6 +156,6 @@ def test_session_conf_is_as_before_after_a_read(lake: Lake) -> None:
 def test_corrupt_file_is_an_error_also_where_the_session_would_leave_it_out(lake: Lake) -> None:
     lake.spark.conf.set("spark.sql.files.ignoreCorruptFiles", "true")
     lake.put("a.parquet", "no parquet at all")
-    with pytest.raises((PySparkException, Py4JError), match=r"FAILED_READ_FILE.*a\.parquet"), lake.job() as job:
+    with pytest.raises((PySparkException, Py4JError), match=r"a\.parquet"), lake.job() as job:
         job.read("raw").schema("a INT").parquet(lake.path("raw")).collect()
     assert lake.head().run_number == 0

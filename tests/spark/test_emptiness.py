@@ -132,6 +132,7 @@ def pair(lake: Lake) -> Lake:
     return lake
 
 
+@pytest.mark.needs("columns named once")
 def test_target_of_a_context_without_news_stays_while_another_has_some(pair: Lake) -> None:
     one, two, facts = _two(pair)
     assert (one, two, facts["rows"]) == (["a"], ["b"], 0)

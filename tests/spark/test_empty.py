@@ -72,7 +72,7 @@ def test_hidden_columns_of_several_partitioned_folders_are_refused_by_spark(
         lake.put("a.txt", "a", folder=folder)
     caplog.set_level(logging.INFO, "airflow_bookmarks")
     with pytest.raises(AnalysisException, match="UNRESOLVED_COLUMN"), lake.job() as job:
-        job.read("raw").text([lake.path("one"), lake.path("two")]).select("_metadata.file_name")
+        job.read("raw").text([lake.path("one"), lake.path("two")]).select("_metadata.file_name").collect()
     assert "context 'raw': 2 partitioned folders are united, and Spark has no hidden column _metadata" in caplog.text
     with lake.job() as job:
         assert job.read("raw").text([lake.path("one"), lake.path("two")]).count() == 2

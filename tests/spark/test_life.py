@@ -222,6 +222,7 @@ def test_run_token_tells_runs_and_attempts_apart(lake: Lake) -> None:
     assert len(set(tokens)) == len(tokens)
 
 
+@pytest.mark.needs("observations")
 def test_summary_counts_what_was_read_and_written(lake: Lake) -> None:
     lake.put("a.txt", "a", "b")
     lake.put("b.txt", "c")
@@ -282,6 +283,7 @@ def test_log_tells_each_step_with_bookmark_job_and_context(lake: Lake, caplog: p
 # ---- counting
 
 
+@pytest.mark.needs("observations")
 def test_rows_read_are_those_of_the_source_not_those_that_are_left(lake: Lake) -> None:
     lake.put("a.txt", *"abcdef")
     with lake.job() as job:
@@ -292,6 +294,7 @@ def test_rows_read_are_those_of_the_source_not_those_that_are_left(lake: Lake) -
     assert job.summary["contexts"]["raw"]["rows"] == 6
 
 
+@pytest.mark.needs("observations")
 def test_rows_are_not_known_where_no_action_needed_the_frame_and_the_commit_does_not_hang(lake: Lake) -> None:
     lake.put("a.txt", "a")
     with lake.job() as job:
@@ -309,6 +312,7 @@ def test_rows_are_not_known_where_no_action_needed_the_frame_and_the_commit_does
     }
 
 
+@pytest.mark.needs("observations")
 def test_rows_of_an_empty_increment_are_none(lake: Lake) -> None:
     with lake.job() as job:
         frame = lake.read(job, count_rows=True)
@@ -383,6 +387,7 @@ def test_active_session_is_taken_where_none_is_given(lake: Lake) -> None:
     assert BookmarkedJob(name="copy", store=lake.store).spark is not None
 
 
+@pytest.mark.needs("whole errors")
 @pytest.mark.parametrize("is_caught", [False, True])
 def test_stored_error_of_spark_has_its_cause_and_not_its_stack(
     lake: Lake, caplog: pytest.LogCaptureFixture, is_caught: bool

@@ -45,7 +45,7 @@ def fail(lake: Lake) -> None:
 
 
 def by_conf(lake: Lake, **settings: str) -> BookmarkedJob:
-    session = lake.spark.newSession()
+    session = lake.another_session()
     session.conf.set("spark.bookmarks.job", "copy")
     session.conf.set("spark.bookmarks.store", f"sqlite:///{lake.root.parent}/bookmarks.db?namespace=test")
     for name, value in settings.items():

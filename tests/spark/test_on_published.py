@@ -10,6 +10,8 @@ import pytest
 from airflow_bookmarks.core.errors import OptionError
 from tests.spark.lake import Lake, lines_of
 
+pytestmark = pytest.mark.needs("observations")
+
 
 def run(lake: Lake, **kwargs: Any) -> list[str]:
     with lake.job() as job:
@@ -99,6 +101,7 @@ def test_files_go_whose_cached_frame_was_filled_and_written(lake: Lake) -> None:
 
 def test_files_whose_write_failed_and_was_caught_stay(lake: Lake) -> None:
     lake.put("a.txt", *["a"] * 50)
+    lake.spark.conf.set("spark.sql.ansi.enabled", "true")
 
     with lake.job() as job:
         raw = lake.read(job, on_published="delete")

@@ -17,7 +17,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
 
 def by_conf(lake: Lake, **settings: str) -> BookmarkedJob:
     """Make a job that gets its settings as the operator sends them."""
-    session = lake.spark.newSession()
+    session = lake.another_session()
     for name, value in settings.items():
         session.conf.set(f"spark.bookmarks.{name.rstrip('_')}", value)
     return BookmarkedJob(session)

@@ -106,6 +106,7 @@ def copied(lake: Lake) -> list[int]:
     return keys(lake.spark.read.parquet(lake.path("copy")))
 
 
+@pytest.mark.needs("observations")
 @pytest.mark.usefixtures("known")
 def test_each_row_is_read_once_and_counted(lake: Lake, table: str) -> None:
     first = copy(lake, table)
@@ -119,6 +120,7 @@ def test_each_row_is_read_once_and_counted(lake: Lake, table: str) -> None:
     assert lake.head().contexts["people"].watermark == "3"
 
 
+@pytest.mark.needs("observations")
 @pytest.mark.usefixtures("known")
 def test_pause_over_runs_reads_their_plans(lake: Lake, table: str) -> None:
     copy(lake, table)
@@ -128,6 +130,7 @@ def test_pause_over_runs_reads_their_plans(lake: Lake, table: str) -> None:
         assert keys(job.read("people").source(KeySource(table), KeyReader())) == [1, 2]
 
 
+@pytest.mark.needs("observations")
 @pytest.mark.usefixtures("known")
 def test_replay_reads_the_stored_plan_and_replaces_what_its_run_published(lake: Lake, table: str) -> None:
     copy(lake, table)
@@ -143,6 +146,7 @@ def test_replay_reads_the_stored_plan_and_replaces_what_its_run_published(lake: 
     assert copy(lake, table) == [4]
 
 
+@pytest.mark.needs("observations")
 @pytest.mark.usefixtures("known")
 def test_replay_of_rows_that_have_gone_is_refused(lake: Lake, table: str) -> None:
     copy(lake, table)
@@ -162,6 +166,7 @@ def test_replay_is_refused_by_the_kind_that_reads_once(lake: Lake, table: str) -
     assert lake.head().lease is None
 
 
+@pytest.mark.needs("observations")
 @pytest.mark.usefixtures("known")
 def test_row_that_goes_while_it_is_read_stops_the_commit(lake: Lake, table: str) -> None:
     job = lake.job().begin()
@@ -188,6 +193,7 @@ def test_columns_are_held_to_those_of_the_run_before(lake: Lake, table: str) -> 
         assert job.read("people").source(KeySource(table), KeyReader()).columns == ["id", "nick"]
 
 
+@pytest.mark.needs("observations")
 @pytest.mark.usefixtures("known")
 @pytest.mark.parametrize(
     ("option", "value"),

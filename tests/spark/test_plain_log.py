@@ -19,5 +19,6 @@ def test_log_is_plain_after_a_query_that_failed(
     assert caplog.text.rstrip().endswith(f"it's {time}")
     assert '"msg"' not in caplog.text
 
+    spark.conf.set("spark.sql.ansi.enabled", "true")
     with pytest.raises(ArithmeticException):
         spark.sql("SELECT 1 / 0").collect()

@@ -73,6 +73,7 @@ def test_csv_parses_only_the_columns_that_are_asked_for(lake: Lake, way: Any) ->
         assert rows_of(late) == [("BA",)]
 
 
+@pytest.mark.needs("listing once")
 def test_files_outside_of_the_plan_are_pruned_before_they_are_opened(lake: Lake) -> None:
     for i in range(5):
         lake.put(f"old{i}.txt", "old")

@@ -56,6 +56,7 @@ def test_replay_reads_the_columns_that_the_run_read(lake: Lake) -> None:
     assert rows_of(lake.spark.read.parquet(lake.path("copy")).select("id", "delay")) == [(1, 1.5), (2, 3.0), (3, 3.0)]
 
 
+@pytest.mark.needs("observations")
 def test_replay_of_which_a_read_failed_leaves_the_target(lake: Lake) -> None:
     lake.put("a.txt", "a")
     lake.copy()

@@ -76,6 +76,7 @@ def test_added_field_of_a_struct_passes(lake: Lake) -> None:
     assert change(lake) == {"added": ["l.element.m: not there -> boolean", "s.n: not there -> string"]}
 
 
+@pytest.mark.needs("wider types")
 def test_wider_type_passes_and_a_narrower_one_is_read_as_the_wider(lake: Lake) -> None:
     put_parquet(lake, "a", "a INT, f FLOAT", (1, 1.5))
     run(lake, "parquet")
@@ -347,10 +348,47 @@ def test_partition_column_follows_the_words(lake: Lake) -> None:
 def test_column_that_only_a_later_file_has_is_not_lost(lake: Lake, way: Any) -> None:
     put_parquet(lake, "a", "a INT", (1,))
     put_parquet(lake, "b", "a INT, b STRING", (2, "x"))
+    columns, rows = run(lake, "parquet", read_by=way)
+    assert columns == [("a", "int"), ("b", "string")]
+    assert rows == [(1, None), (2, "x")]
+
+
+@pytest.mark.needs("wider types")
+@pytest.mark.parametrize("way", ["paths", "directory"])
+def test_files_of_several_widths_are_read_as_the_widest(lake: Lake, way: Any) -> None:
+    put_parquet(lake, "a", "a INT", (1,))
+    put_parquet(lake, "b", "a INT, b STRING", (2, "x"))
     put_parquet(lake, "c", "a BIGINT", (2**40,))
     columns, rows = run(lake, "parquet", read_by=way)
     assert columns == [("a", "bigint"), ("b", "string")]
     assert rows == [(1, None), (1099511627776, None), (2, "x")]
+
+
+@pytest.fixture
+def without_wider_types(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let Spark not read a type as a wider one, as PySpark 3.5 reads Parquet."""
+    monkeypatch.setattr("airflow_bookmarks.spark.readers.schema.reads_as", lambda *_: False)
+
+
+@pytest.mark.usefixtures("without_wider_types")
+def test_files_of_several_widths_are_an_error_where_spark_does_not_widen(lake: Lake) -> None:
+    put_parquet(lake, "a", "a INT", (1,))
+    put_parquet(lake, "b", "a BIGINT", (2**40,))
+    with pytest.raises(
+        SchemaChangedError, match=r"a: int -> bigint.*a\.parquet.*Nothing was committed. Run the job with"
+    ):
+        run(lake, "parquet")
+    assert lake.state()[1] == 0
+
+
+@pytest.mark.usefixtures("without_wider_types")
+def test_narrower_type_is_a_change_where_spark_does_not_widen(lake: Lake) -> None:
+    put_parquet(lake, "a", "a BIGINT", (2**40,))
+    run(lake, "parquet")
+    put_parquet(lake, "b", "a INT", (1,))
+    with pytest.raises(SchemaChangedError, match="changed a: bigint -> int"):
+        run(lake, "parquet")
+    assert run(lake, "parquet", on_schema_change="accept") == ([("a", "int")], [(1,)])
 
 
 def test_files_that_can_not_be_read_together_are_an_error_that_names_one_of_each(lake: Lake) -> None:
@@ -525,7 +563,7 @@ def test_unknown_words_are_refused(lake: Lake, wrong: Any) -> None:
 def test_error_of_spark_stays_what_it_is(lake: Lake) -> None:
     put(lake, "a", {"a": 1})
     with pytest.raises(AnalysisException), lake.job() as job:
-        job.read("raw").json(lake.path("raw"), mode="NONSENSE").select("nothing")
+        job.read("raw").json(lake.path("raw"), mode="NONSENSE").select("nothing").collect()
 
 
 def test_column_of_csv_that_folders_give_as_well_shifts_no_values(lake: Lake) -> None:

@@ -46,6 +46,7 @@ def test_contexts_that_were_used_through_a_cache_or_a_join_are_none_to_warn_of(
     assert "no output" not in caplog.text
 
 
+@pytest.mark.needs("observations")
 def test_context_that_is_observed_is_named_where_no_action_read_it(
     lake: Lake, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -56,6 +57,7 @@ def test_context_that_is_observed_is_named_where_no_action_read_it(
     assert "no action of this script has read context 'right'; what was planned" in caplog.text
 
 
+@pytest.mark.needs("observations")
 def test_unused_context_is_an_error_where_it_shall_be_one_and_nothing_is_committed(lake: Lake) -> None:
     job = lake.job(on_unused="error").begin()
     job.write(read(lake, job, "left"), "out").text(lake.path("out"))
@@ -71,6 +73,7 @@ def test_unused_context_is_an_error_where_it_shall_be_one_and_nothing_is_committ
     assert lake.visible("out") == []
 
 
+@pytest.mark.needs("observations")
 def test_context_that_any_action_used_is_no_error(lake: Lake) -> None:
     with lake.job(on_unused="error") as job:
         job.write(read(lake, job, "left"), "out").text(lake.path("out"))
@@ -79,6 +82,7 @@ def test_context_that_any_action_used_is_no_error(lake: Lake) -> None:
     assert lake.state()[0] == 1
 
 
+@pytest.mark.needs("observations")
 def test_context_without_anything_new_need_not_be_used(lake: Lake) -> None:
     for _ in range(2):
         with lake.job(on_unused="error") as job:
@@ -106,6 +110,7 @@ def test_unknown_choice_is_an_error(lake: Lake) -> None:
         lake.job(on_unused="fail")
 
 
+@pytest.mark.needs("observations")
 def test_frame_that_need_not_be_known_is_not_observed(lake: Lake) -> None:
     with lake.job() as job:
         assert "CollectMetrics" not in explained(read(lake, job, "left"))

@@ -18,6 +18,8 @@ from airflow_bookmarks.lifecycle.maintenance.doctor import examine
 from airflow_bookmarks.spark.watermark import WatermarkColumn
 from tests.spark.lake import Lake
 
+pytestmark = pytest.mark.needs("observations")
+
 SCHEMA = "id INT, event_time TIMESTAMP"
 
 

@@ -13,6 +13,7 @@ from tests.spark.lake import LISTING_KEY, Lake
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
 
 
+@pytest.mark.needs("listing once")
 def test_way_is_chosen_from_the_counts_and_stands_in_the_log(
     lake: Lake, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -33,7 +33,7 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"matrix: {error}", file=sys.stderr)
         return 2
     if options.list:
-        print(*(f"{cell.name:14} Spark {cell.row}, {cell.column}: {' '.join(cell.tests)}" for cell in cells), sep="\n")
+        print(*(f"{cell.name:18} Spark {cell.row}, {cell.column}: {' '.join(cell.tests)}" for cell in cells), sep="\n")
         return 0
     _FOLDER.mkdir(parents=True, exist_ok=True)
     print(f"matrix: {len(cells)} of {len(CELLS)} cells, {options.jobs} at a time; logs in {_FOLDER.relative_to(ROOT)}")
@@ -84,6 +84,8 @@ def _run(cell: Cell, workers: int, *, is_quick: bool) -> Outcome:
     started = time.monotonic()
     try:
         folder = prepare(cell)
+        if cell.driver:
+            prepare(*named([cell.driver]))
     except EnvironmentFailedError as error:
         (_FOLDER / f"{cell.name}.log").write_text(f"{error}\n")
         seconds = time.monotonic() - started

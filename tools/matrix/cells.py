@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 NEWEST = "constraints.txt"
 
 # What the tests of the driver side use beside the driver's own boto3 and numpy: no Airflow among it.
 _DRIVER_TESTS = ("boto3", "numpy", "fsspec", "hypothesis", "moto[server]", "psutil", "pytest", "pytest-xdist", "pyyaml")
 _RUNTIME = ("tests/spark",)
+_WITH_3_5 = ("numpy==1.26.4", "pandas==2.3.3", "pyarrow==17.0.0")  # its Connect client wants NumPy 1
 _DRIVER = ("tests/core", "tests/store", "tests/sources", "tests/sinks", "tests/lifecycle", "tests/testing")
 _WORKER = ("tests/airflow", "tests/operators", "tests/plugin", "tests/cli/test_cli.py")
 
@@ -26,6 +27,8 @@ class Cell:
         tests: The paths that pytest runs.
         overrides: Requirements that win over `constraints`.
         constraints: The file of pins, below the root of the project.
+        environment: Variables that pytest runs under, by name and value.
+        driver: The name of the cell whose Python and Spark the tests submit to, or empty.
         has_project: Whether the package is installed; without it, it is imported from the clone, as a driver does that
             gets it by `--py-files`.
         is_wheel: Whether it is installed as users do: its wheel, by the command of README.md, into an environment that
@@ -40,20 +43,47 @@ class Cell:
     tests: tuple[str, ...]
     overrides: tuple[str, ...] = ()
     constraints: str = NEWEST
+    environment: tuple[tuple[str, str], ...] = ()
+    driver: str = ""
     has_project: bool = False
     is_wheel: bool = False
 
 
-def _classic(spark: str, version: str) -> Cell:
+def _classic(spark: str, version: str, *overrides: str) -> Cell:
     """Return the cell of a driver without Airflow that has a classic session."""
     return Cell(
         name=f"spark-{spark}",
         row=spark,
         column="driver alone",
         python="3.11",
-        requirements=(*_DRIVER_TESTS, f"pyspark[connect]=={version}"),
+        requirements=(*_DRIVER_TESTS, "pyspark"),
         tests=_RUNTIME,
-        overrides=(f"pyspark=={version}",),
+        overrides=(f"pyspark[connect]=={version}", *overrides),
+    )
+
+
+def _connect(spark: str, version: str, *overrides: str) -> Cell:
+    """Return the cell of a driver without Airflow that is a client of a Spark Connect server."""
+    environment = (("SPARK_TESTS_SESSION", "connect"),)
+    return replace(
+        _classic(spark, version, *overrides),
+        name=f"spark-{spark}-connect",
+        row=f"{spark}, Connect",
+        environment=environment,
+    )
+
+
+def _clusters(spark: str) -> Cell:
+    """Return the cell of the newest worker, which submits to clusters that have the Spark of a driver alone."""
+    return Cell(
+        name=f"clusters-{spark}",
+        row=spark,
+        column="submitted by the newest Airflow",
+        python="3.11",
+        requirements=("-e", ".[spark,dev]"),
+        tests=("tests/clusters/test_spark_versions.py",),
+        driver=f"spark-{spark}",
+        has_project=True,
     )
 
 
@@ -99,20 +129,32 @@ def _wheel(python: str) -> Cell:
 
 
 CELLS: tuple[Cell, ...] = (
-    _classic("3.5", "3.5.9"),
+    _classic("3.5", "3.5.9", *_WITH_3_5),
     _classic("4.0", "4.0.5"),
     _classic("4.1", "4.1.3"),
     _classic("4.2", "4.2.0"),
+    _connect("3.5", "3.5.9", *_WITH_3_5),
+    _connect("4.0", "4.0.5"),
+    _connect("4.1", "4.1.3"),
+    _connect("4.2", "4.2.0"),
     # The oldest of both that a driver meets: those of AWS Glue 5.0, on the Spark it has.
     Cell(
         name="driver-oldest",
         row="3.5",
         column="oldest boto3 and numpy",
         python="3.11",
-        requirements=(*_DRIVER_TESTS, "pyspark[connect]==3.5.9"),
+        requirements=(*_DRIVER_TESTS, "pyspark"),
         tests=(*_DRIVER, *_RUNTIME),
-        overrides=("pyspark==3.5.9", "boto3==1.34.131", "botocore==1.34.131", "numpy==1.26.4", "s3transfer==0.10.1"),
+        overrides=(
+            "pyspark[connect]==3.5.9",
+            *_WITH_3_5,
+            "boto3==1.34.131",
+            "botocore==1.34.131",
+            "s3transfer==0.10.1",
+        ),
     ),
+    _clusters("3.5"),
+    _clusters("4.2"),
     _airflow("3.2", "4.1", "4.1.3", "tools/matrix/constraints/airflow-3.2.txt"),
     _airflow("3.3", "4.1", "4.1.3", NEWEST),
     _python("3.12"),

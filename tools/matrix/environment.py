@@ -8,6 +8,8 @@ import re
 import subprocess
 import sys
 import tempfile
+import threading
+from collections import defaultdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,13 +26,27 @@ class EnvironmentFailedError(RuntimeError):
     """An environment can't be made; the message says what the installer said."""
 
 
+# Two cells that run at a time may ask for the environment of one driver.
+_PREPARING: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
+
+
+def folder_of(name: str) -> Path:
+    """Return where the environment of a cell of this name lies, once it is made."""
+    return ROOT / ".matrix" / name
+
+
 def prepare(cell: Cell) -> Path:
     """Return the folder of a cell's environment, which holds what its pins say.
 
     Raises:
         EnvironmentFailedError: Its Python is not on this machine, or a package can't be installed.
     """
-    folder = ROOT / ".matrix" / cell.name
+    with _PREPARING[cell.name]:
+        return _prepared(cell)
+
+
+def _prepared(cell: Cell) -> Path:
+    folder = folder_of(cell.name)
     stamp = folder / ".installed"
     if stamp.exists() and stamp.read_text() == _fingerprint(cell):
         return folder
@@ -77,7 +93,9 @@ def variables(cell: Cell, folder: Path) -> dict[str, str]:
     kept = {name: value for name, value in os.environ.items() if name not in hidden}
     path = f"{folder / 'bin'}{os.pathsep}{os.environ['PATH']}"
     more = {} if cell.has_project else {"PYTHONPATH": str(ROOT)}
-    return {**kept, **more, "PATH": path, "PYSPARK_PYTHON": python, "PYSPARK_DRIVER_PYTHON": python}
+    programs = {"PATH": path, "PYSPARK_PYTHON": python, "PYSPARK_DRIVER_PYTHON": python}
+    driver = {"CLUSTERS_PYTHON": str(folder_of(cell.driver) / "bin" / "python")} if cell.driver else {}
+    return {**kept, **more, **programs, **driver, **dict(cell.environment)}
 
 
 def _interpreter(version: str) -> str:
@@ -89,7 +107,7 @@ def _interpreter(version: str) -> str:
 
 def _pins(cell: Cell, folder: Path) -> Path:
     """Return a file with the constraints of a cell but for what it overrides: two pins of one package contradict."""
-    replaced = {line.partition("==")[0] for line in cell.overrides}
+    replaced = {line.partition("==")[0].partition("[")[0] for line in cell.overrides}
     lines = (ROOT / cell.constraints).read_text().splitlines()
     pins = folder / "constraints.txt"
     pins.write_text("".join(f"{line}\n" for line in lines if line.partition("==")[0] not in replaced))

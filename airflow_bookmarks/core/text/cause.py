@@ -7,6 +7,7 @@ import re
 # Matched at the beginning of a line, without backtracking: linear in a text that may quote a file.
 _STACK = re.compile(r"\s++at \S+\(|\s++\.\.\. \d++ more|(JVM|Driver) stacktrace:")
 _TRACE = "Traceback (most recent call last):"
+_JVM = "JVM stacktrace:"
 _CAUSED = "Caused by: "
 _MOST_LINES = 8
 
@@ -22,10 +23,21 @@ def cause_of(error: BaseException) -> str:
     lines = text.splitlines()
     if _TRACE not in text and not any(map(_STACK.match, lines)):
         return text
-    told = [line for line in _without_traces(lines) if not _STACK.match(line)]
+    told = [line for line in _without_repeated(_without_traces(lines)) if not _STACK.match(line)]
     causes = [line for line in told if line.startswith(_CAUSED)]
     first = [line for line in told if not line.startswith(_CAUSED)][:_MOST_LINES]
     return "\n".join([*first, *causes[-1:]]).removesuffix(".")
+
+
+def _without_repeated(lines: list[str]) -> list[str]:
+    """Leave out the error where its stack begins: Spark Connect has said it before."""
+    told: list[str] = []
+    is_repeated = False
+    for line in lines:
+        is_repeated = line == _JVM or (is_repeated and not _STACK.match(line))
+        if not is_repeated:
+            told.append(line)
+    return told
 
 
 def _without_traces(lines: list[str]) -> list[str]:

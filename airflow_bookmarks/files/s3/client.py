@@ -107,6 +107,14 @@ def clients_of(settings: S3Settings) -> S3Clients:
 os.register_at_fork(after_in_child=clients_of.cache_clear)
 
 
+def _checksums() -> Config:
+    """Return the options for no more checksums than are needed: stores that only speak S3 know fewer than AWS."""
+    try:
+        return Config(request_checksum_calculation="when_required", response_checksum_validation="when_required")
+    except TypeError:  # botocore before 1.36, that of Glue 5.0, has no such options, and sends no more than are needed
+        return Config()
+
+
 def _client(access: S3Access, connections: int) -> S3Client:
     config = Config(
         connect_timeout=_CONNECT_TIMEOUT_S,
@@ -114,10 +122,7 @@ def _client(access: S3Access, connections: int) -> S3Client:
         max_pool_connections=2 * connections,  # parts of large files are copied besides
         retries={"mode": "adaptive", "total_max_attempts": ATTEMPTS},
         s3={"addressing_style": "path" if access.path_style else "auto"},
-        # Stores that only speak S3 know fewer checksums than AWS.
-        request_checksum_calculation="when_required",
-        response_checksum_validation="when_required",
-    )
+    ).merge(_checksums())
     if access.is_anonymous:
         config = config.merge(Config(signature_version=UNSIGNED))
     client = boto3.session.Session().client(

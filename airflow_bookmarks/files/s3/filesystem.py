@@ -490,7 +490,9 @@ class _Body(io.RawIOBase):
 
     def readinto(self, buffer: Any) -> int:
         with telling(f"{self._path!r} can't be read to its end"):
-            return int(self._body.readinto(buffer))
+            content = self._body.read(len(buffer))  # botocore before 1.35 has no `readinto`
+        buffer[: len(content)] = content
+        return len(content)
 
     def close(self) -> None:
         if not self.closed:

@@ -7,6 +7,7 @@ reads a page straight into columns; signing, retries and errors stay botocore's.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
 from operator import lt
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote_plus
@@ -16,7 +17,7 @@ from xml.sax.saxutils import escape
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     import numpy.typing as npt
 
@@ -26,6 +27,7 @@ DAMAGED = "DamagedListing"  # the code of an answer that was cut off
 
 _PARSED = "BookmarkPage"
 _NOTHING_LEFT = b"<ListBucketResult/>"
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _HEAD_BYTES = 200
 _LAST_CHARACTER = "\U0010ffff"  # its UTF-8 comes after that of any other
 
@@ -114,9 +116,34 @@ def parse_instead(response_dict: dict[str, Any], customized_response_dict: dict[
 
 
 def page_of(answer: Any) -> Page:
-    """Return the page that `parse_instead` left in an answer of the client."""
-    page: Page = answer[_PARSED]
-    return page
+    """Return the page that `parse_instead` left in an answer of the client.
+
+    botocore before 1.35, that of Glue 5.0, parses an answer without asking: there the page is made from what it parsed.
+
+    Raises:
+        PageError: a part of it is missing.
+    """
+    page: Page | None = answer.get(_PARSED)
+    return _of_parsed(answer) if page is None else page
+
+
+def _of_parsed(answer: Mapping[str, Any]) -> Page:
+    try:
+        items = answer.get("Contents", [])
+        keys = [item["Key"] for item in items]
+        folders = [each["Prefix"] for each in answer.get("CommonPrefixes", [])]
+        if answer.get("EncodingType") == "url":
+            keys, folders = _decoded(keys), _decoded(folders)
+        return Page(
+            keys,
+            np.array([item["Size"] for item in items], np.int64),
+            np.array([(item["LastModified"] - _EPOCH) // timedelta(milliseconds=1) for item in items], np.int64),
+            [item.get("ETag", "").strip('"') or None for item in items],
+            folders,
+            answer["IsTruncated"],
+        )
+    except KeyError as error:
+        raise PageError(f"it has no {error}") from error
 
 
 def parse(body: bytes) -> Page:

@@ -17,9 +17,10 @@ from airflow_bookmarks.files.opener import open_one_filesystem
 from airflow_bookmarks.lifecycle.protocol.source_cleanup import Disposal, danger_of
 from airflow_bookmarks.sources.files.planner import FileSource, left_out
 from airflow_bookmarks.spark.contexts.columns import ContextFrames, settled
+from airflow_bookmarks.spark.features import check_format
 from airflow_bookmarks.spark.readers.corrupt import find_corrupt
 from airflow_bookmarks.spark.readers.files import read_plan
-from airflow_bookmarks.spark.readers.format import Format, check_format
+from airflow_bookmarks.spark.readers.format import Format
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -47,6 +47,15 @@ class ReadOptions:
         check_choice("on_source_change", self.on_source_change, OnSourceChange)
         check_choice("on_schema_change", self.on_schema_change, OnSchemaChange)
 
+    @property
+    def observed(self) -> list[str]:
+        """The options, as given, that need to know what an action of the script has read."""
+        given = {
+            "count_rows=True": self.count_rows,
+            f"watermark_column={self.watermark_column!r}": self.watermark_column is not None,
+        }
+        return [option for option, is_given in given.items() if is_given]
+
     def check_ends(self, bound: Bound) -> None:
         """Refuse to start over in parts: after a part with the old columns the new ones would start it over again.
 

@@ -19,10 +19,11 @@ from airflow_bookmarks.sources.upstream.layout import GivenLayout
 from airflow_bookmarks.sources.upstream.source import UpstreamSource
 from airflow_bookmarks.sources.upstream.stored_plan import format_by_name
 from airflow_bookmarks.spark.contexts.columns import ContextFrames, settled
+from airflow_bookmarks.spark.features import check_format
 from airflow_bookmarks.spark.readers.avro import as_read, as_written
 from airflow_bookmarks.spark.readers.by_format import set_option
 from airflow_bookmarks.spark.readers.files import read_plan
-from airflow_bookmarks.spark.readers.format import Format, case_rule, check_format
+from airflow_bookmarks.spark.readers.format import Format, case_rule
 from airflow_bookmarks.spark.sinks.round_trip import READING_OPTIONS
 
 if TYPE_CHECKING:

@@ -20,8 +20,9 @@ from pyspark.sql.types import StringType, StructField, StructType
 
 from airflow_bookmarks.core.errors import QuarantineFullError
 from airflow_bookmarks.core.ledger.quarantine import MAX_BYTES, MAX_FILES
+from airflow_bookmarks.spark.features import SPARK_ERRORS
 from airflow_bookmarks.spark.readers.format import corrupt_column
-from airflow_bookmarks.spark.session import LISTING_CONF, SPARK_ERRORS, changed_conf
+from airflow_bookmarks.spark.session import LISTING_CONF, changed_conf
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -39,10 +40,16 @@ _NOTHING = "_bookmark_no_column"
 _FILES_AT_A_TIME = 10_000  # of one Spark job: their names go through the driver
 _OVERRIDDEN = ("mode", "columnnameofcorruptrecord", "ignorecorruptfiles", "ignoremissingfiles")
 
-_UNREADABLE = re.compile(r"Encountered error while reading file|CANNOT_READ_FILE_FOOTER|Could not read footer")
+# Not every Spark says so in words: then it is where the task that failed was.
+_UNREADABLE = re.compile(
+    r"Encountered error while reading file|CANNOT_READ_FILE_FOOTER|Could not read footer"
+    r"|at org\.apache\.spark\.sql\.execution\.datasources\.FileScanRDD\b"
+)
 # The text of an error may quote a file, so each of these is linear in it: repetitions do not backtrack.
 _NAMED = re.compile(r"(?:while reading file|footer for file:)\s++((?:(?!\sSQLSTATE).)++)")
 _CAUSE = re.compile(r"^[^\S\n]*+Caused by: (?:[\w$]++\.)*+([\w$]++(?:: .*)?)$", re.MULTILINE)
+
+_LOST = re.compile(r"Lost task [^\n:]*+: (?:[\w$]++\.)*+([\w$]++(?:: .*)?)$", re.MULTILINE)
 
 _GONE = re.compile(r"FILE_NOT_EXIST|PATH_NOT_FOUND|FileNotFoundException|NoSuchKey|NoSuchFileException")
 
@@ -140,7 +147,7 @@ class _Search:
         except SPARK_ERRORS as error:
             text = str(error)
             there = self._left_of(paths, text)
-            if there is None and (not _UNREADABLE.search(text) or is_of_the_way(text)):
+            if there is None and not _is_of_content(text):
                 raise
         if there is not None:
             self._in_parts(there, 1)
@@ -210,6 +217,18 @@ def is_of_the_way(text: str) -> bool:
     return _WAY_TO_IT.search(text) is not None
 
 
+def _is_of_content(text: str) -> bool:
+    """Whether an error of Spark's is about the content of a file.
+
+    Spark Connect of 3.5 cuts its errors: where that leaves only a wrapper, what is in it may be the way to the file.
+    """
+    if not _UNREADABLE.search(text) or is_of_the_way(text):
+        return False
+    lost = _LOST.search(text)
+    is_cut = text.endswith("...") and not _CAUSE.search(text)
+    return not is_cut or (lost is not None and not lost[1].startswith("SparkException"))
+
+
 def _misfits(bad: int, rows: int) -> str:
     return f"{bad} of {rows} records do not fit the schema"
 
@@ -219,6 +238,9 @@ def _cause(text: str) -> str:
     causes = _CAUSE.findall(text)
     if causes:
         return str(causes[-1])
+    lost = _LOST.search(text)
+    if lost is not None:
+        return str(lost[1])
     found = _UNREADABLE.search(text)
     start = 0 if found is None else text.rfind("\n", 0, found.start()) + 1
     return text[start:].partition("\n")[0].strip()

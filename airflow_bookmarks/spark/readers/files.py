@@ -15,7 +15,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-from pyspark.errors import AnalysisException, SparkRuntimeException
+from pyspark.errors import AnalysisException
 from pyspark.sql.types import (
     ArrayType,
     DataType,
@@ -36,11 +36,12 @@ from airflow_bookmarks.core.text.cause import cause_of
 from airflow_bookmarks.core.text.escaping import in_lines
 from airflow_bookmarks.sources.files.planner import left_out
 from airflow_bookmarks.sources.files.scan_filter import Below
+from airflow_bookmarks.spark.features import SPARK_ERRORS, lists_once
 from airflow_bookmarks.spark.readers.corrupt import is_of_the_way
 from airflow_bookmarks.spark.readers.format import Format, case_rule, corrupt_column, reader_of
 from airflow_bookmarks.spark.readers.planned_files import is_planned, is_spelled_as_planned, metadata_path
 from airflow_bookmarks.spark.readers.schema import MOST_CONTENTS, Columns, columns_of
-from airflow_bookmarks.spark.session import LISTING_CONF, SPARK_ERRORS, changed_conf, is_connect
+from airflow_bookmarks.spark.session import LISTING_CONF, changed_conf
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
@@ -64,16 +65,15 @@ _TYPES: Mapping[str, DataType] = {
 }
 
 
-def choose_way(plan: FilePlan, connect: bool) -> Way:
+def choose_way(plan: FilePlan, lists_once: bool) -> Way:
     """Say how a plan is read.
 
-    Spark Connect plans a frame anew at each action, so a folder would be listed anew too and show later files: by
-    paths.
+    Where Spark lists a folder anew at each action, it would show later files: by paths.
     """
     few = len(plan) <= _FEW_FILES or 2 * len(plan) < plan.listed
     # A root that is a file has no folder to read, and Spark refuses a partitioned folder with other folders in it.
     odd = _is_only_by_paths(plan) or not set(plan.read_below).isdisjoint(plan.files.paths)
-    return "paths" if connect or few or odd else "directory"
+    return "directory" if lists_once and not few and not odd else "paths"
 
 
 def read_plan(
@@ -104,7 +104,7 @@ def read_plan(
     try:
         with changed_conf(spark, LISTING_CONF):
             found = columns_of(spark, files, plan, fmt, recorded)
-            frame = _read(spark, files, plan, found, way or choose_way(plan, is_connect(spark)))
+            frame = _read(spark, files, plan, found, way or choose_way(plan, lists_once(spark)))
             if frame.columns:  # the first request for the columns is what makes Spark Connect analyse
                 note(found.unseen)
                 return frame
@@ -155,8 +155,8 @@ def _read(spark: SparkSession, files: FileSystem, plan: FilePlan, found: Columns
         if frame is not None:
             return frame
     log.info("bookmark, %s: reading by paths, %d files of %d listed", fmt.reader, len(plan), plan.listed)
-    # Spark Connect would infer again at each action: from what lies there then.
-    if found.frame is not None and not plan.partition_types and not is_connect(spark):
+    # Where each action lists anew, it would infer anew too: from what lies there then.
+    if found.frame is not None and not plan.partition_types and lists_once(spark):
         return found.frame
     return _by_paths(spark, files, plan, fmt, schema, paths_of)
 
@@ -216,7 +216,7 @@ def _by_directory(
         frame = reader_of(spark, fmt, files.uri(roots[0]) if plan.partition_types else None).schema(schema)
         try:
             loaded = frame.load([files.pattern(root) for root in roots])
-        except (AnalysisException, SparkRuntimeException) as error:
+        except SPARK_ERRORS as error:  # of PySpark 3.5 some have no name in Python; what else is wrong, paths tell
             log.info(
                 "bookmark, %s: %s is no folder of one layout, reading by paths: %s",
                 fmt.reader,

@@ -5,10 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pyspark.errors import AnalysisException
-
-from airflow_bookmarks.core.errors import OptionError
-
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
@@ -73,33 +69,3 @@ def corrupt_column(spark: SparkSession, fmt: Format) -> str:
     """Return the name of the column that holds records which can't be parsed, where a format has any."""
     default = spark.conf.get("spark.sql.columnNameOfCorruptRecord", "_corrupt_record")
     return fmt.option("columnNameOfCorruptRecord") or default or "_corrupt_record"
-
-
-def check_format(spark: SparkSession, name: str, who: str) -> None:
-    """Make sure that this Spark has the format: avro comes as a package, xml with Spark 4.0.
-
-    Args:
-        who: the job and its context or output, for the message.
-
-    Raises:
-        OptionError: it has not; the message names the package.
-    """
-    if name not in ("avro", "xml"):
-        return
-    try:
-        _ = spark.read.format(name).schema("line STRING").option("rowTag", "row").load([]).columns
-    except AnalysisException as error:
-        if "DATA_SOURCE_NOT_FOUND" not in str(error) and "Failed to find" not in str(error):
-            raise
-        raise OptionError(
-            f"{who}: this Spark {spark.version} has no format {name!r}. Nothing was read, written or changed. "
-            f"{_remedy(name, spark.version)}"
-        ) from error
-
-
-def _remedy(name: str, version: str) -> str:
-    number = version.partition("-")[0]
-    if name == "avro":
-        package = f"org.apache.spark:spark-avro_{'2.12' if number < '4' else '2.13'}:{number}"
-        return f"Start it with --packages {package} (spark.jars.packages), or put that jar on its class path."
-    return "It is built in from Spark 4.0 on; before, start it with --packages com.databricks:spark-xml_2.12:0.18.0."

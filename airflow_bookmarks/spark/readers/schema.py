@@ -35,9 +35,9 @@ from airflow_bookmarks.core.rules.schema import (
     widest,
     without,
 )
+from airflow_bookmarks.spark.features import SPARK_ERRORS, reads_as
 from airflow_bookmarks.spark.readers.format import Format, case_rule, corrupt_column, reader_of
 from airflow_bookmarks.spark.readers.head import avro_schema, by_head, first_line
-from airflow_bookmarks.spark.session import SPARK_ERRORS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -216,7 +216,7 @@ class _SchemaScan:
         groups = by_head(self.files, self.listing.paths, avro_schema)
         if len(groups) == 1:
             return _SeenColumns(*self._seen(groups[0]))
-        return _SeenColumns(widest([(paths[0], self._seen(paths[:1])[0]) for paths in groups], self.fold))
+        return _SeenColumns(self._widest([(paths[0], self._seen(paths[:1])[0]) for paths in groups]))
 
     def _by_headers(self) -> _SeenColumns:
         """Return the columns of CSV files, one by one for each header; the values count, so all of a group are read.
@@ -248,7 +248,28 @@ class _SchemaScan:
         except SPARK_ERRORS as error:
             if not _is_conflict(error):
                 raise
-        return _SeenColumns(widest(self._in_parts(self.listing.paths), self.fold))
+        return _SeenColumns(self._widest(self._in_parts(self.listing.paths)))
+
+    def _widest(self, parts: Sequence[tuple[str, Type]]) -> Type:
+        """Return one schema for files that each have one, those of one kind by the path of their first.
+
+        Raises:
+            SchemaChangedError: no schema reads them all; or Spark does not read one of them as wider than it is.
+        """
+        columns = widest(parts, self.fold)
+        for path, part in parts:
+            widened = compare(part, columns, self.fold).widened
+            if widened and not self._reads_as(path, columns):
+                raise SchemaChangedError(
+                    f"files of one run have columns of several widths: {'; '.join(map(str, widened))}, the narrower in "
+                    f"{path!r} or others; and this Spark {self.spark.version} does not read a type of {self.fmt.name} "
+                    "as a wider one. Nothing was committed. Run the job with Spark 4.0 or later; or put the files of "
+                    "each kind into a folder and context of its own."
+                )
+        return columns
+
+    def _reads_as(self, path: str, columns: Type) -> bool:
+        return reads_as(reader_of(self.spark, self.fmt), self.files.pattern(path), _struct(columns))
 
     def _in_parts(self, paths: Sequence[str]) -> list[tuple[str, Type]]:
         """Return schemas that together are those of all the files: Spark merges no widths, so halve where it fails."""
@@ -313,13 +334,14 @@ class _SchemaScan:
         """Return what the files show, merged with what was recorded."""
         name = self.fmt.name
         is_text, keeps_absent = name not in _CARRIES_SCHEMA, name in _FIELDS_MAY_BE_UNSET
-        # Spark reads a narrower type of Parquet as a wider one from 4.0 on; the other formats always.
-        keeps_wider = name != "parquet" or int(self.spark.version.partition(".")[0]) >= 4
-        rule = Merge(is_text, keeps_absent, keeps_wider, self.fold)
+        rule = Merge(is_text, keeps_absent, fold=self.fold)
         if keeps_absent:
             before = without(before, [corrupt_column(self.spark, self.fmt)], self.fold)
         seen = self._without_nulls(before, now) if is_text else now
         merged = rule.of(before, seen)
+        if name in _CARRIES_SCHEMA and compare(now, merged, self.fold).widened:
+            reads = self._reads_as(self.listing.paths[0], merged)
+            merged = merged if reads else replace(rule, keeps_wider=False).of(before, seen)
         if seen != now:
             merged = add_missing(merged, now, self.fold)
         absent = [change.name for change in compare(seen, merged, self.fold).added]

@@ -78,4 +78,4 @@ class FileSink:
     def _rows_in(self, frame: DataFrame, folder: str) -> int:
         reading = self._trip(frame.schema).reading
         reader = frame.sparkSession.read.format(self.format).options(**reading).schema(frame.schema)
-        return reader.load(folder).count()
+        return int(reader.load(folder).count())  # the Spark Connect of 3.5 returns a number of NumPy

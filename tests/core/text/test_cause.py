@@ -32,5 +32,15 @@ def test_stack_of_spark_is_cut_to_what_happened_and_the_last_cause() -> None:
     ]
 
 
+def test_error_of_spark_connect_is_told_once() -> None:
+    said = "[USER_RAISED_EXCEPTION] boom SQLSTATE: P0001"
+    stack = "org.apache.spark.SparkRuntimeException: boom\nas it said\n\tat a.b.c(d.scala:1)\nCaused by: a.B: because"
+
+    assert cause_of(RuntimeError(f"{said}\n\nJVM stacktrace:\n{stack}\n\tat a.b.c(d.scala:2)")).splitlines() == [
+        f"RuntimeError: {said}",
+        "Caused by: a.B: because",
+    ]
+
+
 def test_error_without_a_stack_is_told_as_it_is() -> None:
     assert cause_of(ValueError("at noon\n\nsomething went")) == "ValueError: at noon\n\nsomething went"

@@ -1,0 +1,154 @@
+"""What the Spark of a session can do and what it lacks: found by asking for it, never by its version.
+
+feature                       lacking in                    what becomes of a job
+a whole conf at once          PySpark 3.5                   the conf is asked for by SQL
+frames listed once            Spark Connect                 plans are read by paths; read_by="directory" is refused
+observations that are told    Spark Connect of PySpark 3.5  outputs are counted after the write; options are refused
+a format                      avro: all, xml: PySpark 3.5   a read or write of it is refused, with the package to add
+types read as wider ones      avro, parquet: PySpark 3.5    files whose types are narrower than others are refused
+"""
+
+from __future__ import annotations
+
+import inspect
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
+
+from pyspark.errors import PySparkException
+
+from airflow_bookmarks.core.errors import OptionError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pyspark.sql import DataFrameReader, SparkSession
+    from pyspark.sql.types import StructType
+
+try:
+    from py4j.protocol import Py4JError
+except ImportError:  # pyspark-client alone has no py4j
+    Py4JError = PySparkException
+
+# What an action raises: Spark's own errors, and on a classic session what Spark has no name for.
+SPARK_ERRORS = (PySparkException, Py4JError)
+
+_NOT_CONVERTED = ("cannot be converted", "PARQUET_COLUMN_DATA_TYPE_MISMATCH", "Cannot convert Avro")
+_REDACTED = "*********(redacted)"  # what SQL shows of a value that may be a secret
+
+
+def is_connect(spark: SparkSession) -> bool:
+    """Whether the session is a Spark Connect client: the server plans its frames anew at each action."""
+    return type(spark).__module__.startswith("pyspark.sql.connect")
+
+
+def lists_once(spark: SparkSession) -> bool:
+    """Whether a frame over a folder keeps the listing that it was made with: Spark Connect lists at each action."""
+    return not is_connect(spark)
+
+
+def names_columns_once(spark: SparkSession) -> bool:
+    """Whether a column of a frame has one name through all explained queries: Spark Connect names them anew."""
+    return not is_connect(spark)
+
+
+def tells_last_action(spark: SparkSession) -> bool:
+    """Whether an observation tells what the last action has seen, as on Spark Connect, and not what the first has."""
+    return is_connect(spark)
+
+
+def interrupt(spark: SparkSession) -> None:
+    """Stop what this session works on."""
+    if is_connect(spark):
+        spark.interruptAll()  # a server goes on with what its client has left behind
+    else:
+        spark.sparkContext.cancelAllJobs()
+
+
+def session_conf(spark: SparkSession) -> dict[str, str]:
+    """Return the whole conf of a session."""
+    if hasattr(spark.conf, "getAll"):
+        return dict(spark.conf.getAll)
+    shown = {row["key"]: row["value"] for row in spark.sql("SET").collect()}
+    hidden = {key: spark.conf.get(key, "") or "" for key, value in shown.items() if value == _REDACTED}
+    return {**shown, **hidden}
+
+
+def tells_observations(spark: SparkSession) -> bool:
+    """Whether an observation (`DataFrame.observe`) tells this driver what an action has seen."""
+    return not is_connect(spark) or find_spec("pyspark.sql.connect.observation") is not None
+
+
+def check_observations(spark: SparkSession, who: str, wanted: Sequence[str]) -> None:
+    """Make sure that this Spark tells what an action has read, where options need to know it.
+
+    Args:
+        who: the job and its context, for the message.
+        wanted: the options that need it, as the user gives them.
+
+    Raises:
+        OptionError: it does not.
+    """
+    if wanted and not tells_observations(spark):
+        raise OptionError(
+            f"{who}: {', '.join(wanted)} needs to know what an action has read (an Observation of DataFrame.observe), "
+            f"and the Spark Connect client {spark.version} is told nothing of it. Nothing was read or changed. Leave "
+            "it out; or run this job on a classic session, or with PySpark 4.0 or later on Spark Connect."
+        )
+
+
+def check_format(spark: SparkSession, name: str, who: str) -> None:
+    """Make sure that this Spark has the format: avro comes as a package, xml with Spark 4.0.
+
+    Args:
+        spark: the session that is to read or write it.
+        name: the format.
+        who: the job and its context or output, for the message.
+
+    Raises:
+        OptionError: it has not; the message names the package.
+    """
+    if name not in ("avro", "xml"):
+        return
+    try:
+        _ = spark.read.format(name).schema("line STRING").option("rowTag", "row").load([]).columns
+    except SPARK_ERRORS as error:  # of PySpark 3.5 it may be one that has no name in Python
+        if "DATA_SOURCE_NOT_FOUND" not in str(error) and "Failed to find" not in str(error):
+            raise
+        raise OptionError(
+            f"{who}: this Spark {spark.version} has no format {name!r}. Nothing was read, written or changed. "
+            f"{_remedy(name, spark.version)}"
+        ) from error
+
+
+def _remedy(name: str, version: str) -> str:
+    number = version.partition("-")[0]
+    if name == "avro":
+        package = f"org.apache.spark:spark-avro_{'2.12' if number < '4' else '2.13'}:{number}"
+        return f"Start it with --packages {package} (spark.jars.packages), or put that jar on its class path."
+    return "It is built in from Spark 4.0 on; before, start it with --packages com.databricks:spark-xml_2.12:0.18.0."
+
+
+def reads_as(reader: DataFrameReader, file: str, schema: StructType) -> bool:
+    """Whether this Spark reads a file as columns whose types may be wider than those in it; it reads the first rows.
+
+    Args:
+        reader: Spark's reader of the format of the file.
+        file: the file.
+        schema: the columns.
+
+    Raises:
+        SPARK_ERRORS: the file can't be read for another reason.
+    """
+    try:
+        reader.schema(schema).load(file).limit(1).collect()
+    except SPARK_ERRORS as error:
+        if not any(said in str(error) for said in _NOT_CONVERTED):
+            raise
+        return False
+    return True
+
+
+def parameters_of(kind: type, method: str) -> list[str]:
+    """Return the names of what a method of Spark's reader or writer takes after the path; none where it has no such."""
+    found = getattr(kind, method, None)
+    return [] if found is None else list(inspect.signature(found).parameters)[2:]

@@ -1,0 +1,44 @@
+"""The jars for each Spark: what the page tells users is what the tests fetch."""
+
+from __future__ import annotations
+
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+
+from tools import jars
+from tools.jars import FOR_SPARK, SETS, fetch_for_spark
+
+_PAGE = Path(__file__).parents[2] / "docs" / "reference" / "spark_versions.md"
+
+
+def test_page_has_the_table_of_the_code() -> None:
+    table = _PAGE.read_text().partition("## Jars")[2].partition("\n## ")[0]
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines() if line[:1] == "|"]
+
+    assert rows[2:] == [
+        [spark, each.scala, each.hadoop, each.sdk, each.analytics, each.avro, each.connect or "built in"]
+        for spark, each in FOR_SPARK.items()
+    ]
+
+
+@pytest.mark.parametrize("spark", FOR_SPARK)
+def test_each_spark_has_a_set_of_each_kind_of_its_scala(spark: str) -> None:
+    (avro,) = SETS[f"avro-spark-{spark}"].artifacts
+    assert avro.name == f"spark-avro_{FOR_SPARK[spark].scala}"
+    assert SETS[f"s3a-spark-{spark}"].artifacts[0].version == FOR_SPARK[spark].hadoop
+
+
+def test_jars_are_those_of_the_installed_spark(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(metadata, "version", {"pyspark": "3.5.1"}.__getitem__)
+    monkeypatch.setattr(jars, "fetch", Path)
+
+    assert fetch_for_spark("connect") == Path("connect-spark-3.5")
+
+
+def test_spark_that_is_in_no_row_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(metadata, "version", {"pyspark": "9.1.0"}.__getitem__)
+
+    with pytest.raises(KeyError, match=r"no jar set 's3a-spark-9\.1'"):
+        fetch_for_spark("s3a")
