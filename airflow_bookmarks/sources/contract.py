@@ -15,10 +15,13 @@ from airflow_bookmarks.core.order import ORDERS, Order
 from airflow_bookmarks.core.plan import FilePlan
 from airflow_bookmarks.core.position import Position
 from airflow_bookmarks.core.run import SourceRef
+from airflow_bookmarks.core.selection.bound import BOUNDS
 from airflow_bookmarks.sources.kind import SourceKind
 
 if TYPE_CHECKING:
     from airflow_bookmarks.core.plan import Plan
+    from airflow_bookmarks.core.selection.bound import Bound
+    from airflow_bookmarks.sources.source import Source
 
 _SHOWN = 80  # characters of a value in a message
 
@@ -68,6 +71,41 @@ def check_source(source: Any) -> None:
             f"a source of kind {source.kind!r} names itself {_shown(ref)}. Nothing was read or changed. Let its ref() "
             f"return SourceRef({source.kind!r}, <what tells it from other sources>)."
         )
+
+
+def bounds_of(source: Source[Any]) -> frozenset[str]:
+    """Return the names of the bounds that a source of a user's own takes; none where it can't be bounded.
+
+    Raises:
+        OptionError: what it says is no set of names of bounds.
+    """
+    if not hasattr(source, "bounded"):
+        return frozenset()
+    names: object = getattr(source, "bounds", None)
+    if not isinstance(names, (frozenset, set)) or not names <= set(BOUNDS):
+        raise OptionError(
+            f"a source of kind {source.kind!r} takes the bounds {_shown(names)}. Nothing was read or changed. Let its "
+            f"property bounds be a frozenset of names: {', '.join(BOUNDS)}."
+        )
+    return frozenset(names)
+
+
+def bounded(source: Any, bound: Bound) -> Source[Any]:
+    """Return a source of a user's own that plans no more than a bound; by name and kind it is the same source.
+
+    Raises:
+        OptionError: what the source gives is none, or another one, whose position would be none of this source.
+    """
+    part: Any = source.bounded(bound)
+    is_source = all(hasattr(part, name) for name in ("kind", "ref", "plan", "advance", "recheck"))
+    if not is_source or part.kind != source.kind or part.ref() != source.ref():
+        said = f"{part.kind!r}, {_shown(part.ref())}" if is_source else _shown(part)
+        raise OptionError(
+            f"bounded() of a source of kind {source.kind!r} returned another source than {source.ref()}: {said}. "
+            "Nothing was read or changed. Let it return a source with the same kind and ref()."
+        )
+    checked: Source[Any] = part
+    return checked
 
 
 def stats_of(plan: Plan) -> dict[str, Any]:

@@ -141,7 +141,8 @@ class Source(Protocol[P]):
 class BoundedSource(Source[P], Protocol[P]):
     """A source that can leave a part of what is new to the next run, as `job.batches` asks for.
 
-    Its plans then say so (`has_more`), and count what they leave out as "over_bound" among `skipped`.
+    Its plans then say so (`has_more`), and count what they leave out as "over_bound" among `skipped`. The loop goes on
+    while a plan has more, so one over a place to which more is added faster than it is read does not end.
     """
 
     @property
@@ -150,5 +151,8 @@ class BoundedSource(Source[P], Protocol[P]):
         ...
 
     def bounded(self, bound: Bound) -> Source[P]:
-        """Return a source that plans no more than `bound` at a time, but something if anything is new."""
+        """Return a source that plans no more than `bound` at a time, but something if anything is new.
+
+        It has the kind and the `ref` of this one, whose position it moves; another one is refused.
+        """
         ...

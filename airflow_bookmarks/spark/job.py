@@ -219,9 +219,9 @@ class BookmarkedJob:
         """Yield a job for each batch of new input, oldest first; each is a run of its own with its own commit.
 
         The folders are listed once, when the first batch reads them, and the loop ends when everything listed then has
-        been read. A failure leaves the batches before it committed, and a retry of the same execution continues after
-        them. With `pause` and `disable` the loop reads the same batches and changes nothing; a pause over a window of
-        runs is a single batch.
+        been read; for a source of your own, when a plan has nothing left. A failure leaves the batches before it
+        committed, and a retry of the same execution continues after them. With `pause` and `disable` the loop reads the
+        same batches and changes nothing; a pause over a window of runs is a single batch.
 
         Args:
             max_files, max_bytes, max_rows, window: how much one batch reads of each context; see

@@ -346,7 +346,9 @@ class BookmarkedReader(ByFormat):
         In a sharded job: of a sharded upstream each virtual shard reads the one of its own number; of another one, the
         published files that belong to it by their path.
         """
-        self._check_no_files("what an upstream publishes is whole and in order")
+        self._check_no_files(
+            "what an upstream publishes is whole and in order; its bounds are given by .upstream(job, max_files=...)"
+        )
         bound = Bound.of(max_files=max_files, max_bytes=max_bytes, max_rows=max_rows, window=window)
         wanted = UpstreamReadOptions(output=output, until=until, on_rewind=on_rewind, bound=bound)
         return read_upstream(self._scope, job, wanted)

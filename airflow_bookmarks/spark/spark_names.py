@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from airflow_bookmarks.core.errors import MisuseError
+from airflow_bookmarks.core.errors import MisuseError, OptionError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -54,6 +54,21 @@ _WRITES = frozenset(
 _OF_STREAMS = "it is an option of a stream and would have no effect here"
 _BOUND = "bound a run with job.read(ctx).files({0}=...) or job.batches({0}=...)"
 _OF_TABLES = "it is an option of a table format and would have no effect on files"
+
+_OF_FILES = "job.read(ctx).files({0}=...)"
+_OF_FILES_AND_UPSTREAMS = f"{_OF_FILES}, or job.read(ctx).upstream(job, {{0}}=...)"
+_OF_ONE_KIND: Mapping[str, str] = {
+    **{name: _OF_FILES_AND_UPSTREAMS.format(name) for name in ("max_files", "max_bytes", "window")},
+    **{
+        name: _OF_FILES.format(name)
+        for name in (
+            "archive_to", "exclusions", "gaps", "infer_schema", "late_after", "moved_from", "on_corrupt", "on_missing",
+            "on_overwrite", "on_published", "on_touch", "on_unmatched", "partition_filter", "partition_time", "read_by",
+            "reread", "sequence", "settle", "shard_by",
+        )
+    },
+    **{name: f"job.read(ctx).upstream(job, {name}=...)" for name in ("max_rows", "on_rewind", "output", "until")},
+}  # fmt: skip
 
 # Options that Spark accepts for files silently, and that change nothing.
 WITHOUT_EFFECT: Mapping[str, str] = {
@@ -111,21 +126,35 @@ def by_name(spark: type, method: str, values: Sequence[Any], options: Mapping[st
 
 
 class _ArgumentSpec:
-    """A method of a job that is called with a name first, and that a script may take for Spark's reader itself."""
+    """A method of a job that is called with a name first, and that a script may take for Spark's reader itself.
 
-    def __init__(self, method: Callable[..., Any], instead: str, names: frozenset[str]) -> None:
-        self._method, self._instead, self._names = method, instead, names
+    `elsewhere` says of options of one kind of source where they are given.
+    """
+
+    def __init__(
+        self, method: Callable[..., Any], instead: str, names: frozenset[str], elsewhere: Mapping[str, str]
+    ) -> None:
+        self._method, self._instead, self._names, self._elsewhere = method, instead, names, elsewhere
 
     def __get__(self, job: object, owner: type) -> Callable[..., Any]:
-        return self._method if job is None else _Call(self._method.__get__(job, owner), self._instead, self._names)
+        if job is None:
+            return self._method
+        return _Call(self._method.__get__(job, owner), self._instead, self._names, self._elsewhere)
 
 
 class _Call:
-    def __init__(self, method: Callable[..., Any], instead: str, names: frozenset[str]) -> None:
+    def __init__(
+        self, method: Callable[..., Any], instead: str, names: frozenset[str], elsewhere: Mapping[str, str]
+    ) -> None:
         self.__wrapped__, self.__doc__ = method, method.__doc__  # for `help` and `inspect.signature`
-        self._instead, self._names = instead, names
+        self._instead, self._names, self._elsewhere = instead, names, elsewhere
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        for name in kwargs.keys() & self._elsewhere.keys():
+            raise OptionError(
+                f"{name} is an option of one kind of source, given where that is named: {self._elsewhere[name]}. "
+                "Nothing was read or changed."
+            )
         return self.__wrapped__(*args, **kwargs)
 
     def __getattr__(self, name: str) -> Any:
@@ -140,7 +169,7 @@ def reads_a_context(method: _F) -> _F:
         "job.read is called with the name of a context first: job.read('flights').{name}(...). What needs no bookmark, "
         "such as a table or a query, is read with spark.read.{name}(...)."
     )
-    return cast("_F", _ArgumentSpec(method, instead, _READS))
+    return cast("_F", _ArgumentSpec(method, instead, _READS, _OF_ONE_KIND))
 
 
 def writes_an_output(method: _F) -> _F:
@@ -149,7 +178,7 @@ def writes_an_output(method: _F) -> _F:
         "job.write is called with a frame and the name of an output first: job.write(frame, 'clean').{name}(...). What "
         "is to be no part of the commit is written with frame.write.{name}(...)."
     )
-    return cast("_F", _ArgumentSpec(method, instead, _WRITES))
+    return cast("_F", _ArgumentSpec(method, instead, _WRITES, {}))
 
 
 def is_of_reader(name: str) -> bool:

@@ -137,10 +137,10 @@ class SourceConformance(ABC):
         _check("whether it is empty when read back", self.kind().decode(plan.encode()).is_empty, True)
         _check("what it reads", list(self.items(plan)), [])
 
-    def test_facts_of_a_plan_are_plain_json(self) -> None:
+    def test_stats_of_a_plan_are_plain_json(self) -> None:
         self.arrive(1)
-        facts = self._planned().stats()
-        _check("the facts, read back from JSON", json.loads(json.dumps(facts)), facts)
+        stats = self._planned().stats()
+        _check("the stats, read back from JSON", json.loads(json.dumps(stats)), stats)
 
     def test_locations_of_a_plan_are_text(self) -> None:
         self.arrive(1)

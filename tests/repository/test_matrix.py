@@ -178,6 +178,23 @@ def test_environment_is_made_once_and_anew_when_its_pins_change(tmp_path: Path) 
         assert (folder / ".installed").stat().st_mtime_ns != made
 
 
+def test_wheel_is_installed_anew_when_the_package_or_readme_changes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(environment, "ROOT", tmp_path)
+    (tmp_path / "airflow_bookmarks").mkdir()
+    files = [tmp_path / name for name in ("constraints.txt", "pyproject.toml", "README.md", "airflow_bookmarks/a.py")]
+    for path in files:
+        path.write_text("")
+    cell = Cell("wheel", "", "", "3.11", (), (), has_project=True, is_wheel=True)
+    seen = [environment._fingerprint(cell)]
+    for path in files:
+        path.write_text("changed")
+        seen.append(environment._fingerprint(cell))
+
+    assert len(set(seen)) == len(files) + 1
+
+
 def test_driver_imports_the_package_from_the_clone_and_a_worker_has_it_installed(tmp_path: Path) -> None:
     driver = variables(_cell("driver"), tmp_path)
     worker = variables(Cell("worker", "", "", "3.11", (), (), has_project=True), tmp_path)

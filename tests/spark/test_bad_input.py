@@ -110,6 +110,23 @@ def test_unknown_choice_for_an_upstream_is_an_error_that_lists_the_known_ones(la
     assert untouched(caught.value)
 
 
+@pytest.mark.parametrize(
+    "choice",
+    [{"watermark_column": 5}, {"count_rows": "no"}, {"moved_from": ""}, {"gaps": 0}],
+    ids=lambda c: next(iter(c)),
+)
+def test_value_of_another_type_is_an_error_by_name(lake: Lake, choice: dict[str, Any]) -> None:
+    with pytest.raises(OptionError, match=f"{next(iter(choice))}=.*expected") as caught, lake.job() as job:
+        reader_of(job, "raw", **choice)
+    assert untouched(caught.value)
+
+
+def test_output_of_an_upstream_that_is_no_text_is_an_error(lake: Lake) -> None:
+    with pytest.raises(OptionError, match=r"output=\[\]: expected text") as caught, lake.job() as job:
+        job.read("up").upstream("up", output=[])  # type: ignore[arg-type]
+    assert untouched(caught.value)
+
+
 def test_options_of_files_in_two_calls_are_an_error(lake: Lake) -> None:
     with pytest.raises(OptionError, match=r"files\(...\) is called twice") as caught, lake.job() as job:
         job.read("raw").files(max_files=1).files(settle=timedelta(minutes=1))

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from airflow_bookmarks.core.errors import OptionError
+from airflow_bookmarks.core.errors import MisuseError, OptionError
 from tests.spark.lake import Lake, lines_of
 
 pytestmark = pytest.mark.needs("observations")
@@ -57,6 +57,32 @@ def test_files_that_no_action_read_stay_for_good_with_a_warning(
     lake.put("b.txt", "b")
     assert run(lake, **verb) == ["b"]
     assert names(lake.path("raw")) == ["a.txt"]  # as a leftover of the run before it would go unread
+
+
+@pytest.mark.parametrize("is_used", [True, False], ids=["used", "unused"])
+def test_files_stay_where_the_read_that_would_delete_them_was_refused(lake: Lake, is_used: bool) -> None:
+    lake.put("a.txt", "a")
+    with lake.job() as job:
+        with pytest.raises(OptionError, match="gaps"):
+            job.read("raw").files(on_published="delete", gaps=True).text(lake.path("raw"))
+        frame = job.read("raw").text(lake.path("raw"))
+        if is_used:
+            job.write(frame, "out").text(lake.path("copy"))
+    assert (lake.root / "raw" / "a.txt").exists()
+    with lake.job(start="now") as job:  # a later run with it takes what it has read itself, and no more
+        lake.put("b.txt", "b")
+        job.write(job.read("raw").files(on_published="delete").text(lake.path("raw")), "out").text(lake.path("copy"))
+    assert sorted(path.name for path in (lake.root / "raw").iterdir()) == ["a.txt"]
+
+
+def test_files_stay_where_a_second_read_that_would_delete_them_is_refused(lake: Lake) -> None:
+    lake.put("a.txt", "a")
+    with lake.job() as job:
+        reader = job.read("raw")
+        reader.text(lake.path("raw"))
+        with pytest.raises(MisuseError, match="read twice"):
+            reader.files(on_published="delete").text(lake.path("raw"))
+    assert (lake.root / "raw" / "a.txt").exists()
 
 
 @pytest.mark.parametrize("partly", ["take", "isEmpty", "limit"])

@@ -67,6 +67,13 @@ class BoundedKeys(KeySource):
         return KeyPlan(self.database, whole.after, keys[self.most - 1], self.most, {OVER_BOUND: left}, has_more=True)
 
 
+class Named(KeySource):
+    """Keys with a name that is none."""
+
+    def ref(self) -> Any:
+        return self.database
+
+
 @pytest.fixture
 def known() -> Iterator[None]:
     """Make the kind known for a test."""
@@ -246,6 +253,38 @@ def test_bound_of_a_loop_that_a_source_does_not_take_is_refused(
             with batch:
                 batch.read("people").source(source(table), KeyReader())
     assert lake.head().run_number == 0
+
+
+class OtherKeys(BoundedKeys):
+    """Keys whose parts are no parts of them."""
+
+    part: Any = None
+
+    def bounded(self, bound: Bound) -> Any:
+        return self.part
+
+
+@pytest.mark.usefixtures("known")
+@pytest.mark.parametrize("part", [None, KeySource("/another.db"), Named("oops")], ids=["none", "another", "no name"])
+def test_part_of_a_source_that_is_another_source_is_refused(lake: Lake, table: str, part: Any) -> None:
+    source = OtherKeys(table)
+    source.part = part
+    with pytest.raises(OptionError, match=r"bounded\(\) of a source of kind 'sqlite_keys' returned another source"):
+        for batch in lake.job().batches(max_rows=2):
+            with batch:
+                batch.read("people").source(source, KeyReader())
+    assert lake.head().run_number == 0
+
+
+@pytest.mark.usefixtures("known")
+@pytest.mark.parametrize("bounds", [["max_rows"], "max_rows", None, {"most"}], ids=["list", "text", "none", "unknown"])
+def test_bounds_that_are_no_set_of_names_are_refused(lake: Lake, table: str, bounds: Any) -> None:
+    source = BoundedKeys(table)
+    source.bounds = bounds
+    with pytest.raises(OptionError, match=r"takes the bounds .*Let its property bounds be a frozenset"):
+        for batch in lake.job().batches(max_rows=2):
+            with batch:
+                batch.read("people").source(source, KeyReader())
 
 
 @pytest.mark.usefixtures("known")

@@ -285,6 +285,16 @@ def test_another_source_is_not_held_against_the_columns_of_the_one_before(lake: 
         assert (frame.columns, rows_of(frame)) == (["z"], [("x",)])
 
 
+@pytest.mark.parametrize("is_loop", [False, True], ids=["of the read", "of the loop"])
+def test_starting_over_in_parts_of_an_upstream_is_refused(lake: Lake, is_loop: bool) -> None:
+    lake.put("a.txt", "a")
+    lake.copy("up")
+    job = next(iter(lake.job("down").batches(max_files=1))) if is_loop else lake.job("down")
+    with pytest.raises(OptionError, match=r"on_schema_change='reset' with a bound \(max_files"), job:
+        job.read("up", on_schema_change="reset").upstream("up", max_files=None if is_loop else 1)
+    assert lake.head("down").run_number == 0
+
+
 def test_columns_of_an_upstream_follow_the_same_words(lake: Lake) -> None:
     def publish(*columns: str) -> None:
         lake.put(f"{len(list((lake.root / 'raw').iterdir()))}.txt", "1")

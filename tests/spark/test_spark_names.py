@@ -10,6 +10,8 @@ import pytest
 from pyspark.sql import DataFrameReader, DataFrameWriter
 
 from airflow_bookmarks.core.errors import MisuseError, OptionError
+from airflow_bookmarks.spark.reader import BookmarkedReader
+from airflow_bookmarks.spark.spark_names import _OF_ONE_KIND
 from tests.spark.lake import Lake, lines_of, rows_of
 
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
@@ -115,3 +117,26 @@ def test_options_without_an_effect_are_refused(lake: Lake, option: str, why: str
         with pytest.raises(OptionError, match=f"{option}.*{why}"):
             job.write(lake.spark.range(1), "o").json(lake.path("o"), **{option: 1})
         job.abort("enough")
+
+
+@pytest.mark.parametrize(
+    ("option", "place"),
+    [
+        ("max_files", r"job.read\(ctx\).files\(max_files=...\), or job.read\(ctx\).upstream\(job, max_files=...\)"),
+        ("reread", r"job.read\(ctx\).files\(reread=...\)"),
+        ("on_rewind", r"job.read\(ctx\).upstream\(job, on_rewind=...\)"),
+    ],
+)
+def test_option_of_one_kind_says_where_it_is_given(lake: Lake, option: str, place: str) -> None:
+    with pytest.raises(OptionError, match=rf"{option} is an option .*: {place}. Nothing was"), lake.job() as job:
+        job.read("raw", **{option: 1})  # type: ignore[arg-type]
+
+
+def test_each_option_of_a_kind_says_where_it_is_given() -> None:
+    found = {
+        name
+        for method in (BookmarkedReader.files, BookmarkedReader.upstream)
+        for name, parameter in inspect.signature(method).parameters.items()
+        if parameter.kind is inspect.Parameter.KEYWORD_ONLY
+    }
+    assert set(_OF_ONE_KIND) == found

@@ -130,6 +130,15 @@ def _run(*command: str, cwd: Path | str = ROOT, env: Mapping[str, str] | None = 
     return done.stdout
 
 
+def _packaged() -> list[Path]:
+    """Return the files that a wheel is made of."""
+    package = ROOT / "airflow_bookmarks"
+    left_out = {"__pycache__", "node_modules"}
+    return sorted(path for path in package.rglob("*") if path.is_file() and left_out.isdisjoint(path.parts))
+
+
 def _fingerprint(cell: Cell) -> str:
-    made_from = (ROOT / "pyproject.toml", ROOT / cell.constraints)
+    made_from = [ROOT / "pyproject.toml", ROOT / cell.constraints]
+    if cell.is_wheel:
+        made_from += [ROOT / "README.md", *_packaged()]
     return hashlib.sha256(b"\0".join([repr(cell).encode(), *(path.read_bytes() for path in made_from)])).hexdigest()

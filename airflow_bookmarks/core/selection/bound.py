@@ -225,6 +225,7 @@ class Bound:
 
 
 UNBOUND = Bound()
+BOUNDS = tuple(each.name for each in fields(Bound))
 
 
 def _number(name: str, value: int | str | None) -> int | None:

@@ -135,19 +135,20 @@ class ActiveRun(HoldsLease):
             SourceError: it can't be planned. FencedError: the job is not ours any more.
         """
         check_name("context", ctx)
-        self._check_before_landing(f"read {ctx!r}")
-        self._inputs.check_new(ctx)
-        self._check_alone(ctx, source)
-        check_part_name(self._store, self.job, "context", ctx, self._holding.base)
-        with self._stopwatch.measure("plan"):
-            found, plan = self._plan_source(ctx, source, on_source_change, moved_from)
-            if ctx in self._inputs.disposals:
-                plan_of_files(self.job, ctx, plan, "on_published")
-            self._machine.at(Failpoint.LISTED)
-            self._store_plan(ctx, source, found, plan)
-            self._write_manifest(ctx, plan)
-            self._machine.at(Failpoint.PLANNED)
-        self._inputs.add(ctx, PlannedContext(source, found, plan, on_missing))
+        with self._inputs.planning(ctx):
+            self._check_before_landing(f"read {ctx!r}")
+            self._inputs.check_new(ctx)
+            self._check_alone(ctx, source)
+            check_part_name(self._store, self.job, "context", ctx, self._holding.base)
+            with self._stopwatch.measure("plan"):
+                found, plan = self._plan_source(ctx, source, on_source_change, moved_from)
+                if ctx in self._inputs.disposals:
+                    plan_of_files(self.job, ctx, plan, "on_published")
+                self._machine.at(Failpoint.LISTED)
+                self._store_plan(ctx, source, found, plan)
+                self._write_manifest(ctx, plan)
+                self._machine.at(Failpoint.PLANNED)
+            self._inputs.add(ctx, PlannedContext(source, found, plan, on_missing))
         log_planned(log, self.job, ctx, plan)
         return plan
 

@@ -83,8 +83,12 @@ class HoldsLease(ReadsContexts, KeepsState, Expects, WritesManifests, RecordsUse
 
     @guarded
     def dispose(self, ctx: str, disposal: Disposal) -> None:
-        """Set what becomes of the files of a context once this run is published; called before it is planned."""
-        self._inputs.disposals[ctx] = disposal
+        """Set what becomes of the files of a context once this run is published; called before it is planned.
+
+        Raises:
+            MisuseError: it was planned before.
+        """
+        self._inputs.dispose(ctx, disposal)
 
     def keep_files(self, ctx: str, why: str) -> None:
         """Let the files of a context stay after all, for good: not all of them are known to have been read."""

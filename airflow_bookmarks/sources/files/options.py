@@ -101,6 +101,8 @@ class FileOptions:
         if self.on_touch is not None:
             check_choice("on_touch", self.on_touch, OnTouch)
         check_choice("on_schema_change", self.on_schema_change, OnSchemaChange)
+        if self.gaps is not None and not isinstance(self.gaps, bool):
+            raise OptionError(f"gaps={self.gaps!r}: expected True, False or None. Nothing was read or changed.")
         _check_sequence(self.sequence, self.on_unmatched)
         _check_bounds(self.late_after, self.settle)
         self._check_scope()

@@ -32,7 +32,7 @@ _ELSEWHERE = ("bound", "empties", "on_schema_change")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadOptions:
-    """The keywords of `BookmarkedJob.read`, which every kind of source has; the method says what each of them does.
+    """The keywords of `BookmarkedJob.read`, which belong to no one kind of source; the method says what each does.
 
     Raises:
         OptionError: a choice that is none.
@@ -46,6 +46,9 @@ class ReadOptions:
     def __post_init__(self) -> None:
         check_choice("on_source_change", self.on_source_change, OnSourceChange)
         check_choice("on_schema_change", self.on_schema_change, OnSchemaChange)
+        _check_text("watermark_column", self.watermark_column)
+        if not isinstance(self.count_rows, bool):
+            raise OptionError(f"count_rows={self.count_rows!r}: expected True or False. Nothing was read or changed.")
 
     @property
     def observed(self) -> list[str]:
@@ -94,6 +97,7 @@ class FileReadOptions:
         check_shard_by(self.shard_by)
         check_choice("on_corrupt", self.on_corrupt, OnCorrupt)
         check_choice("on_missing", self.on_missing, OnMissing)
+        _check_text("moved_from", self.moved_from)
 
     def given(self) -> list[str]:
         """Return the names of the options that are not the default."""
@@ -132,6 +136,12 @@ class UpstreamReadOptions:
 
     def __post_init__(self) -> None:
         check_choice("on_rewind", self.on_rewind, OnRewind)
+        _check_text("output", self.output)
+
+
+def _check_text(name: str, value: object) -> None:
+    if value is not None and not (isinstance(value, str) and value):
+        raise OptionError(f"{name}={value!r}: expected text, or None. Nothing was read or changed.")
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.types import StructType
 
-from airflow_bookmarks.sources.contract import check_source
+from airflow_bookmarks.sources.contract import bounded, bounds_of, check_source
 from airflow_bookmarks.sources.registry import find_kind, why_unknown
-from airflow_bookmarks.sources.source import BoundedSource
 from airflow_bookmarks.spark.contexts.columns import ContextFrames, settled
 
 if TYPE_CHECKING:
@@ -60,13 +59,13 @@ def _bounded(scope: ReadScope, source: Source[Plan]) -> Source[Plan]:
     scope.options.check_ends(scope.share.bound)
     if not given:
         return source
-    takes = source.bounds if isinstance(source, BoundedSource) else frozenset()
-    if not isinstance(source, BoundedSource) or not takes.issuperset(given):
+    takes = bounds_of(source)
+    if not takes.issuperset(given):
         known = f"it takes {', '.join(sorted(takes))}" if takes else "it takes none"
         raise scope.refused(
             f"job.batches({', '.join(f'{name}=...' for name in given)}) with a source of kind {source.kind!r}: {known}"
         )
-    return source.bounded(scope.share.bound)
+    return bounded(source, scope.share.bound)
 
 
 class _OwnFrames(ContextFrames[Any]):

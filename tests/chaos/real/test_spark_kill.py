@@ -1,7 +1,7 @@
 """The kill matrix with real Spark drivers.
 
-`make test` kills one at each point, over all commit paths, and lets a driver without Spark be the retry: it finds the
-same state. CHAOS=full plays the whole matrix with Spark alone.
+One is killed at each point, over all commit paths, and a driver without Spark is the retry: it finds the same state.
+`make test-all` plays the whole matrix with Spark alone (CHAOS=full).
 """
 
 from __future__ import annotations

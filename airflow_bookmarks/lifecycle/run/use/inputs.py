@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -93,6 +94,25 @@ class RunInputs(Mapping[str, PlannedContext]):
                 f"job {self._job!r}: context {ctx!r} is read twice in one run. Nothing was read by the second read, "
                 "nothing was committed. Give each source a name of its own."
             )
+
+    def dispose(self, ctx: str, disposal: Disposal) -> None:
+        """Set what becomes of the files of a context that is to be planned.
+
+        Raises:
+            MisuseError: it was planned before, and keeps what was set for that plan.
+        """
+        self.check_new(ctx)
+        self.disposals[ctx] = disposal
+
+    @contextmanager
+    def planning(self, ctx: str) -> Iterator[None]:
+        """Forget what becomes of the files of a context if the block makes no plan: the next read sets it anew."""
+        try:
+            yield
+        except BaseException:
+            if ctx not in self._contexts:
+                self.disposals.pop(ctx, None)
+            raise
 
     def add(self, ctx: str, planned: PlannedContext) -> None:
         """Take a context that is planned now."""
