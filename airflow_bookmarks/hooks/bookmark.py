@@ -6,10 +6,10 @@ from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Required, TypeAlias, TypedDict, Unpack
 
-from airflow.sdk import BaseHook, get_current_context
-from airflow.sdk.exceptions import AirflowNotFoundException
+from airflow.sdk import get_current_context
 from airflow.sdk.log import mask_secret
 
+from airflow_bookmarks.airflow_compat import AirflowNotFoundException, BaseHook
 from airflow_bookmarks.core.errors import BookmarkError, OptionError, StoreAccessError
 from airflow_bookmarks.core.job import airflow_run_id
 from airflow_bookmarks.core.job_state import hidden

@@ -8,6 +8,7 @@ from urllib.parse import urlencode
 from airflow.configuration import conf
 from airflow.sdk import BaseOperatorLink
 
+from airflow_bookmarks.airflow_compat import shows_plugin_pages
 from airflow_bookmarks.core.job import airflow_job_name
 
 if TYPE_CHECKING:
@@ -35,6 +36,8 @@ def page_url(**search: str) -> str:
 class BookmarkLink(BaseOperatorLink):
     """Open the page of a task's bookmark. A worker creates the link when a try of the task ends.
 
+    Where Airflow's UI has no place for the page, there is no link either.
+
     For an operator that runs a job, it opens that job; for a sharded one, all jobs whose names begin with its name; for
     a sensor or a change, the job that it names, or all jobs if it names several.
     """
@@ -42,7 +45,9 @@ class BookmarkLink(BaseOperatorLink):
     name = "Bookmark"
 
     def get_link(self, operator: BaseOperator, *, ti_key: TaskInstanceKey) -> str:
-        """Return the address of the page."""
+        """Return the address of the page; empty if this Airflow doesn't show it."""
+        if not shows_plugin_pages():
+            return ""
         if not hasattr(operator, "bookmark_job"):
             job = getattr(operator, "job", None)
             return page_url(job=job) if isinstance(job, str) else page_url()

@@ -21,8 +21,8 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from airflow.sdk import BaseOperator, BaseOperatorLink, Context, XComArg
-from airflow.sdk.exceptions import AirflowFailException
 
+from airflow_bookmarks.airflow_compat import AirflowFailException
 from airflow_bookmarks.cli.change import in_lines
 from airflow_bookmarks.core.errors import (
     ApprovalError,

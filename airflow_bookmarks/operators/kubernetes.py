@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import logging
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,11 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.providers.cncf.kubernetes.operators.spark_kubernetes import SparkKubernetesOperator
 
+from airflow_bookmarks.airflow_compat import deletes_after_deferral
 from airflow_bookmarks.core.errors import OptionError
 from airflow_bookmarks.operators.task.remote_submission import RemoteSubmission
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
+
+log = logging.getLogger(__name__)
 
 
 # The provider's `execute` returns nothing, ours the summary.
@@ -69,7 +73,7 @@ class BookmarkSparkKubernetesOperator(RemoteSubmission, SparkKubernetesOperator)
             spec["deps"] = {**deps, "pyFiles": [*(deps.get("pyFiles") or ()), runtime_uri]}
         self.application_file, self.template_spec = None, body
         try:
-            with self._without_xcom_of_the_pod():
+            with self._without_xcom_of_the_pod(), self._deferred_if_it_can_be():
                 return SparkKubernetesOperator.execute(self, context)
         finally:
             self.application_file, self.template_spec, self.name = given
@@ -80,6 +84,21 @@ class BookmarkSparkKubernetesOperator(RemoteSubmission, SparkKubernetesOperator)
         """Go on after a deferral, as every submitter does."""
         with self._without_xcom_of_the_pod():
             return super().resume_execution(next_method, next_kwargs, context)
+
+    @contextmanager
+    def _deferred_if_it_can_be(self) -> Iterator[None]:
+        given = self.deferrable
+        if given and self.delete_on_termination and not deletes_after_deferral(SparkKubernetesOperator):
+            self.deferrable = False
+            log.warning(
+                "bookmark: the task is not deferred, because the operator of the installed Kubernetes provider fails "
+                "when it deletes the application after a deferral. It waits in the worker. Install "
+                "apache-airflow-providers-cncf-kubernetes 10.11 or later, or set delete_on_termination=False."
+            )
+        try:
+            yield
+        finally:
+            self.deferrable = given
 
     @contextmanager
     def _without_xcom_of_the_pod(self) -> Iterator[None]:

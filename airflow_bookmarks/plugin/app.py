@@ -10,6 +10,7 @@ from contextlib import asynccontextmanager
 from fastapi import APIRouter, Depends, FastAPI, Response
 from fastapi.staticfiles import StaticFiles
 
+from airflow_bookmarks.airflow_compat import shows_plugin_pages
 from airflow_bookmarks.plugin.auth import logged_in
 from airflow_bookmarks.plugin.bundle import BUNDLE, STATIC
 from airflow_bookmarks.plugin.dependencies import Backstage
@@ -37,6 +38,14 @@ _REFUSALS = {
     502: "what the job reads can't be looked at",
     503: "the state store can't be reached, refuses, or does not answer in time",
 }
+
+
+def _say_where_the_page_is_shown() -> None:
+    if not shows_plugin_pages():
+        log.warning(
+            "bookmarks page: this Airflow shows no pages of plugins (3.1 and later do), so its UI has neither the page "
+            "nor links to it. Jobs and routes are not affected; 'airflow-bookmarks' has the same verbs."
+        )
 
 
 def create_bookmarks_app(backstage: Backstage | None = None) -> FastAPI:
@@ -75,6 +84,7 @@ def create_bookmarks_app(backstage: Backstage | None = None) -> FastAPI:
     app.include_router(router)
     if BUNDLE.is_file():
         app.mount(STATIC, StaticFiles(directory=BUNDLE.parent), name="page")
+        _say_where_the_page_is_shown()
     else:
         log.warning(
             "bookmarks page: %s is not there, so Airflow shows no page; the routes work. In a checkout of the project, "

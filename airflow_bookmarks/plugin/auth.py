@@ -24,6 +24,7 @@ from airflow.utils.session import create_session
 from fastapi import Depends, Request
 from sqlalchemy import select
 
+from airflow_bookmarks.airflow_compat import team_of
 from airflow_bookmarks.core.errors import StoreAccessError
 from airflow_bookmarks.core.rules.owner import owners_in
 from airflow_bookmarks.core.text.identity import Identity
@@ -192,4 +193,4 @@ def _is_known(dag_id: str) -> bool:
 
 
 def _details(dag_id: str) -> DagDetails:
-    return DagDetails(id=dag_id, team_name=DagModel.get_team_name(dag_id))
+    return DagDetails(id=dag_id, **team_of(dag_id))

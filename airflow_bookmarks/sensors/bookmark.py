@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Collection, Sequence
 from datetime import timedelta
 from functools import cached_property
@@ -9,8 +10,13 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from airflow.configuration import conf
 from airflow.sdk import BaseOperatorLink, BaseSensorOperator, PokeReturnValue
-from airflow.sdk.exceptions import AirflowSensorTimeout, AirflowSkipException, TaskDeferralError
 
+from airflow_bookmarks.airflow_compat import (
+    AirflowSensorTimeout,
+    AirflowSkipException,
+    TaskDeferralError,
+    triggerer_survives_requests,
+)
 from airflow_bookmarks.core import errors
 from airflow_bookmarks.core.errors import BookmarkError, OptionError, StoreUnavailableError
 from airflow_bookmarks.core.job import airflow_job_name
@@ -30,9 +36,16 @@ if TYPE_CHECKING:
 
     from airflow_bookmarks.core.rules.condition import Condition
 
+log = logging.getLogger(__name__)
+
 _CONDITIONS = ("consumer", "run_number", "upstream_dag_run_id", "upstream_logical_date", "watermark")
 # The trigger ends the wait itself, and says where the job stood. Airflow ends it only if no triggerer works.
 _TRIGGERER_SLACK = timedelta(minutes=5)
+_FALLS_BACK = (
+    "bookmark sensor: it is not deferred, because this Airflow's triggerer may end, with all its triggers, when one of "
+    "them asks for a connection. It waits in reschedule mode, and looks every %g seconds (poke_interval). Upgrade to "
+    "Airflow 3.2.2 or later, or say mode='reschedule' in place of deferrable=True."
+)
 
 
 class Consumer(Protocol):
@@ -69,7 +82,8 @@ class BookmarkSensor(BaseSensorOperator):
         watermark_ctx: the context whose watermark to compare, if the job has several. (templated)
         bookmarks_conn_id: an Airflow connection of the type `bookmarks`.
         deferrable: wait in the triggerer, where all sensors share one poll. Default: Airflow's setting
-            `[operators] default_deferrable`.
+            `[operators] default_deferrable`. Where the triggerer does not survive that triggers ask for connections
+            (Airflow before 3.2.2), the sensor waits in reschedule mode instead, and logs a warning.
         poll_interval: seconds between two polls in deferrable mode. The poll uses the shortest interval of all sensors,
             randomly stretched up to twofold. `poke_interval` is for the other modes.
 
@@ -130,11 +144,25 @@ class BookmarkSensor(BaseSensorOperator):
     def _memory(self) -> Memory:
         return Memory()
 
+    # ---- how it waits
+
+    @cached_property
+    def _falls_back(self) -> bool:
+        """Whether it waits in reschedule mode because the triggerer would not survive its trigger."""
+        return self.deferrable and not triggerer_survives_requests()
+
+    @property
+    def reschedule(self) -> bool:
+        """Whether Airflow runs it again at each `poke_interval`: also asked by the scheduler, of the serialized DAG."""
+        return self.mode == "reschedule" or self._falls_back
+
     # ---- waiting
 
     def execute(self, context: Context) -> Any:
         """Wait; see the class."""
-        if self.deferrable:
+        if self._falls_back:
+            log.warning(_FALLS_BACK, self.poke_interval)
+        elif self.deferrable:
             return self._execute_deferrable(context)
         try:
             return super().execute(context)

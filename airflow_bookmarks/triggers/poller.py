@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
+from airflow_bookmarks.airflow_compat import ask_in_thread
 from airflow_bookmarks.core.errors import OptionError, StoreUnavailableError
 from airflow_bookmarks.hooks.bookmark import BookmarkHook
 from airflow_bookmarks.lifecycle.inspect.waiting import Memory, evaluate
@@ -168,7 +169,7 @@ class Poller:
         waiters = list(self._waiters)
         waits = [waiter.wait for waiter in waiters]
         try:
-            answers = await asyncio.to_thread(self._evaluate, waits)
+            answers = await ask_in_thread(self._evaluate, waits)
         except StoreUnavailableError as error:
             log.warning("bookmark poller: %d waits go on, though the store did not answer: %s", len(waits), error)
             for waiter in waiters:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.triggers.base import BaseTrigger
 
+from airflow_bookmarks.airflow_compat import kill_of
 from airflow_bookmarks.hooks.bookmark import BookmarkHook
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ class SubmissionTrigger(BaseTrigger):
     async def on_kill(self) -> None:
         """Stop Spark if the provider's trigger can, and fence the try in every case."""
         try:
-            stop = getattr(self._inner, "on_kill", None)  # absent in Airflow 3.2
+            stop = kill_of(self._inner)
             if stop is not None:
                 await stop()
         finally:

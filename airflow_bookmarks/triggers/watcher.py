@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from airflow.sdk.exceptions import AirflowRuntimeError
 from airflow.triggers.base import BaseEventTrigger, TriggerEvent
 
+from airflow_bookmarks.airflow_compat import state_of
 from airflow_bookmarks.core.job import check_name
 from airflow_bookmarks.core.rules.condition import NewsSince
 from airflow_bookmarks.hooks.connection import DEFAULT_CONNECTION
@@ -84,8 +85,8 @@ class BookmarkWatcher(BaseEventTrigger):
         return NewsSince(int(stored["run_number"]), int(stored["epoch"]), int(stored["changes"]))
 
     async def _stored(self) -> Any:
-        state: Any = getattr(self, "asset_state_store", None)
-        if not hasattr(state, "aget"):  # without it, reading would block the triggerer's loop
+        state = state_of(self)
+        if state is None:
             self.log.warning("bookmark watcher: %s: its place can't be kept by this version of Airflow", self.job)
             return None
         try:
@@ -100,7 +101,7 @@ class BookmarkWatcher(BaseEventTrigger):
         if not self._keeps_place:
             return
         place = {"run_number": cursor.run_number, "epoch": cursor.epoch, "changes": cursor.changes}
-        state: Any = self.asset_state_store
+        state = state_of(self)
         try:
             await state.aset(CURSOR, {"job": self.job, **{name: str(number) for name, number in place.items()}})
         except AirflowRuntimeError as error:

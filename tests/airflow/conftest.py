@@ -145,7 +145,8 @@ class Player:
     def sync(self, dag: DAG) -> None:
         """Make a DAG that stands in no file known to Airflow."""
         from airflow.dag_processing.bundles.manager import DagBundlesManager
-        from airflow.dag_processing.dagbag import DagBag, sync_bag_to_db
+
+        from tests.airflow.compat import DagBag, sync_bag_to_db
 
         DagBundlesManager().sync_bundles_to_db()  # type: ignore[no-untyped-call]
         bag = DagBag(dag_folder=os.devnull, collect_dags=False)

@@ -13,16 +13,13 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from itertools import count
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import Any
 
 import uvicorn
-from airflow._shared.module_loading import import_string
-from airflow.api_fastapi.execution_api.app import InProcessExecutionAPI
 from airflow.dag_processing.bundles.manager import DagBundlesManager
-from airflow.dag_processing.dagbag import DagBag, sync_bag_to_db
 from airflow.jobs.job import Job
 from airflow.jobs.scheduler_job_runner import SchedulerJobRunner
-from airflow.models.dagbag import DBDagBag
 from airflow.models.dagrun import DagRun
 from airflow.models.taskinstance import TaskInstance
 from airflow.models.trigger import Trigger
@@ -35,6 +32,7 @@ from sqlalchemy.orm import Session
 
 # What DAG files import, so that a file is read in no time: Airflow gives up on one that takes long.
 from airflow_bookmarks.operators import livy, spark_submit  # noqa: F401
+from tests.airflow.compat import DagBag, execution_api_app, stored_dag, sync_bag_to_db
 
 _NUMBERS = count(1)
 
@@ -42,7 +40,7 @@ _NUMBERS = count(1)
 @contextmanager
 def execution_api() -> Iterator[str]:
     """Serve the API that workers talk to, without its authentication; yield its address."""
-    server = uvicorn.Server(uvicorn.Config(InProcessExecutionAPI().app, log_level="warning"))
+    server = uvicorn.Server(uvicorn.Config(execution_api_app(), log_level="warning"))
     with socket.create_server(("127.0.0.1", 0)) as listening:
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
         thread.start()
@@ -131,8 +129,9 @@ class Flow:
         with create_session() as session:
             ti = self._ti(session, task_id)
             assert ti.state == TaskInstanceState.DEFERRED, ti.state
-            stored = session.get_one(Trigger, ti.trigger_id)
-            trigger: BaseTrigger = import_string(stored.classpath)(**stored.kwargs)
+            stored = session.get(Trigger, ti.trigger_id)
+            assert stored is not None
+            trigger: BaseTrigger = resolve_name(stored.classpath)(**stored.kwargs)
             return trigger
 
     def expire_trigger(self, task_id: str) -> None:
@@ -171,7 +170,7 @@ class Flow:
             return int(self._ti(session, task_id).try_number)
 
     def _dag(self, session: Session) -> Any:
-        return DBDagBag().get_latest_version_of_dag(self.dag_id, session=session)
+        return stored_dag(self.dag_id, session)
 
     def _run(self, session: Session) -> DagRun:
         where = DagRun.dag_id == self.dag_id, DagRun.run_id == self.run_id

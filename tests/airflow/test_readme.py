@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.airflow.compat import needs_provider_commands
 from tools.patience import STUCK_S
 
 ROOT = Path(__file__).parents[2]
@@ -28,6 +29,7 @@ def consoles_of_the_page() -> list[list[str]]:
     return [block.splitlines() for block in blocks if "airflow " in block]
 
 
+@needs_provider_commands
 @pytest.mark.spark
 @pytest.mark.slow
 def test_first_job_of_the_page_prints_what_the_page_says(tmp_path: Path) -> None:

@@ -12,12 +12,17 @@ import sys
 from pathlib import Path
 from typing import Any
 
+# First of all: it says where Airflow's home is, before anything imports Airflow.
+import tests.airflow.conftest  # noqa: F401
+
+# isort: split
 import pytest
 
 from airflow_bookmarks.cli import airflow_commands, main
 from airflow_bookmarks.cli.command import STORE_VARIABLE, VERBS
 from airflow_bookmarks.cli.output import as_list
 from airflow_bookmarks.store.bookmark_store import BookmarkStore, open_store
+from tests.airflow.compat import needs_provider_commands
 from tests.lifecycle.shop import Shop
 
 PROJECT = Path(__file__).resolve().parents[2]
@@ -294,6 +299,7 @@ def test_airflow_has_the_same_verbs() -> None:
     assert [command.name for command in group.subcommands] == [verb.name for verb in VERBS]
 
 
+@needs_provider_commands
 def test_airflow_door_takes_a_connection(shop: Shop, uri: str, tmp_path: Path) -> None:
     connection = json.dumps({"conn_type": "bookmarks", "extra": {"store": uri}})
     environment = {"AIRFLOW_HOME": str(tmp_path / "home"), "AIRFLOW_CONN_MINE": connection}

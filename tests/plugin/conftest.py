@@ -23,6 +23,7 @@ from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
 from airflow_bookmarks.plugin.bundle import URL_PREFIX
 from airflow_bookmarks.plugin.dependencies import Backstage
 from airflow_bookmarks.plugin.plugin import BookmarksPlugin
+from tests.airflow.compat import mount_plugins, take_auth_manager
 
 API = f"{URL_PREFIX}/api/v1"
 # One user of each role, one whose role is none, and two who may look at one DAG each (see `dag_auth_manager`).
@@ -72,7 +73,6 @@ def server(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Site:
     """Make the API server once: that takes seconds."""
-    from airflow import plugins_manager
     from airflow.api_fastapi.app import create_app
 
     passwords = tmp_path_factory.mktemp("site") / "passwords.json"
@@ -84,7 +84,7 @@ def server(
         patch.setenv("AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_PASSWORDS_FILE", str(passwords))
         patch.setenv("AIRFLOW__API_AUTH__JWT_SECRET", _SECRET)
         plugin = BookmarksPlugin()
-        patch.setattr(plugins_manager, "get_fastapi_plugins", lambda: (plugin.fastapi_apps, []))
+        mount_plugins(patch, plugin.fastapi_apps)
         api_server = create_app(apps="core")
         client = TestClient(api_server)
         tokens: dict[str, str] = {}
@@ -98,10 +98,8 @@ def server(
 @pytest.fixture
 def site(server: Site, world: World, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:  # noqa: F811
     """Return the site with a connection of its own, to the store of this test."""
-    from airflow.api_fastapi.app import _AuthManagerState
-
     # Another test of this process may have made another server since.
-    monkeypatch.setattr(_AuthManagerState, "instance", server.server.state.auth_manager)
+    take_auth_manager(monkeypatch, server.server.state.auth_manager)
     monkeypatch.setenv("AIRFLOW__API_AUTH__JWT_SECRET", _SECRET)
     backstage = Backstage(patience_s=60)  # what is asked here answers, however busy the machine is
     monkeypatch.setattr(server.app.state, "backstage", backstage)

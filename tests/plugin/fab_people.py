@@ -46,7 +46,10 @@ def password_of(name: str) -> str:
 def main() -> None:
     """Make roles first, as a DAG may name only roles that there are."""
     from airflow.providers.fab.auth_manager.cli_commands.utils import get_application_builder
+    from airflow.providers_manager import ProvidersManager
 
+    # As `airflow` itself does before a command: some versions don't do so for who asks for FAB's settings.
+    ProvidersManager().initialize_providers_configuration()  # type: ignore[no-untyped-call, unused-ignore]
     with get_application_builder() as builder:  # type: ignore[no-untyped-call, unused-ignore]
         security: Any = builder.sm
         security.sync_roles()
@@ -64,8 +67,9 @@ def main() -> None:
 
 def _make_dags() -> None:
     from airflow.dag_processing.bundles.manager import DagBundlesManager
-    from airflow.dag_processing.dagbag import DagBag, sync_bag_to_db
     from airflow.sdk import DAG
+
+    from tests.airflow.compat import DagBag, sync_bag_to_db
 
     DagBundlesManager().sync_bundles_to_db()  # type: ignore[no-untyped-call]
     bag = DagBag(collect_dags=False)

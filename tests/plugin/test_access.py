@@ -12,6 +12,7 @@ from starlette.staticfiles import StaticFiles
 from airflow_bookmarks.core.errors import OwnerError
 from airflow_bookmarks.lifecycle.changes.sharing import hand_over, share
 from airflow_bookmarks.plugin.bundle import BUNDLE, STATIC
+from tests.airflow.compat import needs_bearer_login
 from tests.airflow.conftest import World
 
 from .conftest import API, Site, meant, run_of_dag, three_runs
@@ -87,8 +88,15 @@ def test_login_is_that_of_airflow(site: Site) -> None:
     nobody = site.as_user(None)
 
     assert nobody.get(f"{API}/me", headers={"Authorization": "Bearer no.such.token"}).status_code == 403
-    assert nobody.get(f"{API}/me", headers={"Cookie": f"_token={site.tokens['vera']}"}).json()["name"] == "vera"
     assert nobody.get(f"{API}/me").json()["error"] == "Unauthorized"
+    assert site.as_user("vera").get(f"{API}/me").json()["name"] == "vera"
+
+
+@needs_bearer_login
+def test_login_may_be_a_cookie_as_browsers_have_it(site: Site) -> None:
+    nobody = site.as_user(None)
+
+    assert nobody.get(f"{API}/me", headers={"Cookie": f"_token={site.tokens['vera']}"}).json()["name"] == "vera"
 
 
 def test_no_cache_keeps_what_one_person_may_see(site: Site) -> None:

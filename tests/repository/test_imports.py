@@ -87,6 +87,28 @@ def test_what_a_dag_file_imports_is_light(name: str) -> None:
     assert loaded & {"boto3", "botocore", "numpy", "pyspark"} == set()
 
 
+def _imports_of_airflow(node: ast.AST) -> bool:
+    """Whether a piece of code imports Airflow or a provider of it."""
+    modules = [each.module or "" for each in ast.walk(node) if isinstance(each, ast.ImportFrom)]
+    modules += [name.name for each in ast.walk(node) if isinstance(each, ast.Import) for name in each.names]
+    return any(module.partition(".")[0] == "airflow" for module in modules)
+
+
+def test_what_versions_of_airflow_lack_is_known_to_one_module() -> None:
+    package = _ROOT / "airflow_bookmarks"
+    trying, counting = set(), set()
+    for path in package.rglob("*.py"):
+        text, name = path.read_text(), path.relative_to(package).as_posix()
+        trying |= {
+            name for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Try) and _imports_of_airflow(node)
+        }
+        if re.search(r"airflow\.(version|__version__)|version\([\"']apache-airflow|AIRFLOW_V_", text):
+            counting.add(name)
+
+    assert trying == {"airflow_compat.py"}
+    assert counting == set()
+
+
 def test_store_is_opened_without_spark_and_airflow() -> None:
     assert _loaded_by("from airflow_bookmarks import open_store") & {"airflow", "pyspark"} == set()
 
@@ -110,7 +132,7 @@ def test_wheel_requires_what_the_worker_needs_and_spark_only_as_an_extra(wheel: 
     assert sorted(r for r in required if "extra ==" not in r) == [
         "apache-airflow-providers-amazon",
         "apache-airflow-providers-apache-spark",
-        "apache-airflow>=3.2.2",
+        "apache-airflow>=3.0.6",
         "boto3",
         "numpy",
     ]

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 
 from airflow.dag_processing.bundles.manager import DagBundlesManager
-from airflow.dag_processing.dagbag import DagBag, sync_bag_to_db
+
+from tests.airflow.compat import DagBag, sync_bag_to_db
 
 
 def main() -> None:

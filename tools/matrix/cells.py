@@ -155,6 +155,8 @@ CELLS: tuple[Cell, ...] = (
     ),
     _clusters("3.5"),
     _clusters("4.2"),
+    _airflow("3.0", "4.0", "4.0.4", "tools/matrix/constraints/airflow-3.0.txt"),
+    _airflow("3.1", "4.1", "4.1.3", "tools/matrix/constraints/airflow-3.1.txt"),
     _airflow("3.2", "4.1", "4.1.3", "tools/matrix/constraints/airflow-3.2.txt"),
     _airflow("3.3", "4.1", "4.1.3", NEWEST),
     _python("3.12"),

@@ -18,7 +18,7 @@ from collections.abc import Iterable, Mapping
 from datetime import timedelta
 from typing import Any
 
-from airflow.sdk.observability.stats import Stats
+from airflow_bookmarks.airflow_compat import Stats
 
 PREFIX = "bookmark"
 

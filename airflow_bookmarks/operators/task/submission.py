@@ -12,8 +12,8 @@ from functools import cache, partial
 from typing import TYPE_CHECKING, Any, ClassVar, get_args
 
 from airflow.sdk import Asset, AssetAlias, BaseOperator, BaseOperatorLink
-from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException, TaskDeferred
 
+from airflow_bookmarks.airflow_compat import AirflowFailException, AirflowSkipException, TaskDeferred
 from airflow_bookmarks.core.errors import NameInvalidError, OptionError
 from airflow_bookmarks.core.option import OnUnused
 from airflow_bookmarks.hooks.connection import DEFAULT_CONNECTION
@@ -26,6 +26,8 @@ from airflow_bookmarks.operators.task.task_config import (
     check_arguments,
     check_conf,
 )
+
+_DEFERRED_IN = "bookmark_deferred_in"  # the try, among what the task resumes with
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -214,7 +216,12 @@ class BookmarkedSubmission(BaseOperator):
         Raises:
             as `execute` does.
         """
-        goes_on = partial(super().resume_execution, next_method, next_kwargs, context)
+        given = dict(next_kwargs or {})
+        deferred_in = given.pop(_DEFERRED_IN, None)
+        if deferred_in is not None and deferred_in != context["ti"].try_number:
+            # Airflow 3.0 hands a retry what the try before was deferred for, and with it how that one ended.
+            return self.execute(context)
+        goes_on = partial(super().resume_execution, next_method, given, context)
         return self._live(context, lambda task: task.go_on(goes_on))
 
     def _live(self, context: Context, live: Callable[[TaskTry], tuple[dict[str, Any], str]]) -> dict[str, Any]:
@@ -231,6 +238,7 @@ class BookmarkedSubmission(BaseOperator):
             outcome = None
             if self._task is not None:
                 deferred.trigger = self._task.fencing(deferred.trigger)
+                deferred.kwargs = {**(deferred.kwargs or {}), _DEFERRED_IN: context["ti"].try_number}
             raise
         finally:
             if self._task is not None and outcome is not None:

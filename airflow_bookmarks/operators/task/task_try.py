@@ -19,8 +19,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from airflow.sdk.exceptions import AirflowSkipException
-
+from airflow_bookmarks.airflow_compat import AirflowSkipException, event_extra, takes_partitions
 from airflow_bookmarks.core.errors import BookmarkError, JobBusyError, MisuseError, OptionError
 from airflow_bookmarks.core.job import RunIdentity, airflow_job_name, airflow_run_id, check_run_id
 from airflow_bookmarks.core.option import Option
@@ -270,7 +269,7 @@ class TaskTry:
             return
         events = self.context["outlet_events"]
         if operator.asset_partitions is None:
-            events[alias].add(asset, extra=summary)
+            events[alias].add(asset, extra=event_extra(summary))
             return
         keys = _partition_keys(operator.asset_partitions(summary), summary)
         if not keys:
@@ -310,7 +309,7 @@ class TaskTry:
 def _check_partitions(operator: Submitter, context: Context) -> None:
     if operator.asset_partitions is None or operator.bookmark_asset is None:
         return
-    if not hasattr(context["outlet_events"][operator.bookmark_asset], "add_partitions"):
+    if not takes_partitions(context["outlet_events"][operator.bookmark_asset]):
         raise OptionError(
             "asset_partitions needs Airflow 3.3 or later. Nothing was read or changed; Spark was not started. "
             "Leave it out."

@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -14,9 +14,10 @@ from xml.etree import ElementTree
 
 import pytest
 from airflow.sdk import DAG, task
-from airflow.serialization.serialized_objects import DagSerialization
 
+from airflow_bookmarks.airflow_compat import has_pyspark_operator
 from airflow_bookmarks.core.errors import OptionError
+from tests.airflow.compat import DagSerialization, needs_pyspark_operator
 from tests.airflow.decorators import decorated
 from tools.patience import STUCK_S
 from tools.servers import free_port
@@ -90,6 +91,7 @@ def remote(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         return outcomes_of(folder, address)
 
 
+@needs_pyspark_operator
 @pytest.mark.slow
 @pytest.mark.spark
 @pytest.mark.parametrize("promise", PROMISES)
@@ -97,6 +99,7 @@ def test_on_a_local_session(local: dict[str, str], promise: str) -> None:
     assert local[promise] == ""
 
 
+@needs_pyspark_operator
 @pytest.mark.slow
 @pytest.mark.spark
 @pytest.mark.parametrize("promise", PROMISES)
@@ -116,6 +119,7 @@ def _function() -> Any:
     return copy
 
 
+@needs_pyspark_operator
 def test_decorator_is_found_and_survives_serialisation() -> None:
     with DAG("shop", schedule=None, start_date=datetime(2026, 1, 1, tzinfo=UTC)) as dag:
         task.bookmark(task_id="copy", bookmark_option="{{ params.o }}", bookmark_upstream=["a"])(_function())()
@@ -126,6 +130,7 @@ def test_decorator_is_found_and_survives_serialisation() -> None:
     assert {"bookmark_job", "op_kwargs", "conn_id"} <= {*again.template_fields}
 
 
+@needs_pyspark_operator
 def test_function_may_be_mapped() -> None:
     with DAG("shop", schedule=None, start_date=datetime(2026, 1, 1, tzinfo=UTC)) as dag:
         task.bookmark(task_id="copy")(_function()).expand(day=["monday", "tuesday"])
@@ -133,6 +138,7 @@ def test_function_may_be_mapped() -> None:
     assert dag.get_task("copy").is_mapped
 
 
+@needs_pyspark_operator
 def test_what_is_wrong_is_said_when_the_file_is_read() -> None:
     with pytest.raises(OptionError, match="unknown argument 'bookmark_optoin'"):
         task.bookmark(task_id="copy", bookmark_optoin="pause")(_function())()
@@ -142,6 +148,22 @@ def test_what_is_wrong_is_said_when_the_file_is_read() -> None:
         task.bookmark(task_id="copy", bookmark_shard="0/4")(_function())()
     with pytest.raises(OptionError, match="driver elsewhere"):
         task.bookmark(task_id="copy", ship_runtime=True)(_function())()
+
+
+def test_provider_without_the_base_of_the_operator_is_named_when_the_file_is_read(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("airflow_bookmarks.decorators.bookmark.has_pyspark_operator", lambda: False)
+
+    with pytest.raises(OptionError, match=r"Install apache-airflow-providers-apache-spark 5\.5 or later"):
+        task.bookmark(task_id="copy")(_function())
+
+
+def test_decorator_is_refused_just_where_the_provider_lacks_it() -> None:
+    refusal = nullcontext() if has_pyspark_operator() else pytest.raises(OptionError, match="needs the PySparkOperator")
+
+    with refusal:
+        task.bookmark(task_id="copy")(_function())
 
 
 def test_module_is_imported_without_spark_or_runtime() -> None:

@@ -11,9 +11,8 @@ from typing import Any
 
 import pytest
 from airflow.sdk import DAG, BaseOperator, task
-from airflow.sdk.exceptions import AirflowFailException
-from airflow.serialization.serialized_objects import DagSerialization
 
+from airflow_bookmarks.airflow_compat import AirflowFailException
 from airflow_bookmarks.core.errors import ChangedMeanwhileError, JobBusyError, OptionError
 from airflow_bookmarks.core.text.identity import Identity
 from airflow_bookmarks.hooks.bookmark import BookmarkHook
@@ -29,6 +28,7 @@ from airflow_bookmarks.operators.change import (
     BookmarkSetStateOperator,
     BookmarkUndoOperator,
 )
+from tests.airflow.compat import DagSerialization
 from tests.airflow.conftest import Player, World
 
 APPLY, PREVIEW = "airflow_bookmarks.operators.change.apply", "airflow_bookmarks.operators.change.preview"

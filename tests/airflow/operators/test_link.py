@@ -8,14 +8,15 @@ from typing import Any
 import pytest
 from airflow.providers.amazon.aws.operators.emr import EmrAddStepsOperator
 from airflow.sdk import DAG, BaseOperator
-from airflow.serialization.serialized_objects import DagSerialization
 
+from airflow_bookmarks.airflow_compat import shows_plugin_pages
 from airflow_bookmarks.links.bookmark import BookmarkLink, page_url
 from airflow_bookmarks.operators.change import BookmarkResetOperator
 from airflow_bookmarks.operators.emr import BookmarkEmrAddStepsOperator
 from airflow_bookmarks.operators.spark_submit import BookmarkSparkSubmitOperator
 from airflow_bookmarks.plugin.plugin import ROUTE
 from airflow_bookmarks.sensors.bookmark import BookmarkSensor
+from tests.airflow.compat import DagSerialization, needs_pages
 from tests.airflow.conftest import Player, World
 
 pytestmark = pytest.mark.airflow
@@ -32,16 +33,28 @@ def submit(**kwargs: Any) -> BookmarkSparkSubmitOperator:
     return BookmarkSparkSubmitOperator(task_id="copy", application="copy.py", **kwargs)
 
 
+@needs_pages
 def test_link_of_a_task_leads_to_the_job_that_it_runs() -> None:
     assert link(submit()).endswith("/plugin/bookmarks?job=shop.copy")
     assert link(submit(), MAPPED).endswith("?job=shop.copy.3")
     assert link(submit(bookmark_job="käse.~kopie")).endswith("?job=k%C3%A4se.~kopie")
 
 
+def test_there_is_no_link_where_airflow_shows_no_pages_of_plugins(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert (link(submit()) != "") == shows_plugin_pages()
+
+    monkeypatch.setattr("airflow_bookmarks.links.bookmark.shows_plugin_pages", lambda: False)
+
+    assert link(submit()) == ""
+    assert link(BookmarkSensor(task_id="wait", job="raw")) == ""
+
+
+@needs_pages
 def test_link_of_a_shard_leads_to_all_shards() -> None:
     assert link(submit(bookmark_shard="1/4"), MAPPED).endswith("?search=shop.copy")
 
 
+@needs_pages
 def test_link_of_a_sensor_or_a_change_leads_to_the_job_that_it_names() -> None:
     assert link(BookmarkSensor(task_id="wait", job="raw")).endswith("?job=raw")
     assert link(BookmarkSensor(task_id="wait", job=["raw", "other"])).endswith("/plugin/bookmarks")
@@ -75,6 +88,7 @@ def test_airflow_knows_the_link_of_each_task_from_its_file() -> None:
     }
 
 
+@needs_pages
 def test_airflow_keeps_the_link_of_a_task_that_ran(player: Player, world: World) -> None:
     world.shop.put("a.txt", "a")
     world.shop.run("copy", "copy/1")

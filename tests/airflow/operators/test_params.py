@@ -13,11 +13,11 @@ from typing import Any
 import jsonschema
 import pytest
 from airflow.sdk import DAG, Param
-from airflow.serialization.serialized_objects import DagSerialization
 
 from airflow_bookmarks.core.errors import OptionError
 from airflow_bookmarks.operators.params import bookmark_arguments, bookmark_params
 from airflow_bookmarks.operators.spark_submit import BookmarkSparkSubmitOperator
+from tests.airflow.compat import DagSerialization
 from tests.airflow.conftest import Played, Player, World
 
 # Takes the place of spark-submit: it notes the settings that it was called with, and commits nothing.

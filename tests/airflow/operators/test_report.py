@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 from airflow.sdk import DAG, Asset, AssetAlias
-from airflow.sdk.exceptions import AirflowException, AirflowFailException
 from airflow.sdk.execution_time.context import OutletEventAccessor
 
+from airflow_bookmarks.airflow_compat import AirflowFailException, event_extra
 from airflow_bookmarks.core.errors import OptionError
 from airflow_bookmarks.core.job import RunIdentity
 from airflow_bookmarks.files.local import LocalFileSystem
@@ -25,6 +25,7 @@ from airflow_bookmarks.operators.task import metrics
 from airflow_bookmarks.operators.task.openlineage import WINDOW_FACET, dataset_name
 from airflow_bookmarks.sources.files.options import FileOptions
 from airflow_bookmarks.sources.files.planner import FileSource
+from tests.airflow.compat import AirflowException
 from tests.airflow.conftest import Player, World
 from tests.airflow.operators.test_operator import JOB, Submits, context, drive, operator, play, refuse
 
@@ -86,7 +87,7 @@ def test_asset_has_an_event_when_something_was_published_and_only_then(
 
     assert (first.state, second.state) == ("success", "success")
     assert second.xcom("copy")["is_empty"] is True
-    assert events(asset) == [first.xcom("copy")]
+    assert events(asset) == [event_extra(first.xcom("copy"))]
 
 
 @pytest.mark.skipif(not HAS_PARTITIONS, reason="this Airflow has no partitions of assets; they came with 3.3")

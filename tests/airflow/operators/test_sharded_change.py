@@ -8,8 +8,8 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from airflow.sdk.exceptions import AirflowFailException
 
+from airflow_bookmarks.airflow_compat import AirflowFailException
 from airflow_bookmarks.core.errors import ShardsBusyError, ShardsLeftError
 from airflow_bookmarks.hooks.bookmark import BookmarkHook
 from airflow_bookmarks.lifecycle.changes.change import Change

@@ -6,8 +6,8 @@ import json
 from typing import Any
 
 import pytest
-from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 
+from airflow_bookmarks.airflow_compat import AirflowFailException, AirflowSkipException
 from airflow_bookmarks.core.errors import JobBusyError, OptionError
 from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
 from airflow_bookmarks.operators.spark_submit import BookmarkSparkSubmitOperator

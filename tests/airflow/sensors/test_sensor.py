@@ -12,9 +12,14 @@ from typing import Any
 
 import pytest
 from airflow.sdk import DAG
-from airflow.sdk.exceptions import AirflowSensorTimeout, AirflowSkipException, TaskDeferralError, TaskDeferred
-from airflow.serialization.serialized_objects import DagSerialization
 
+from airflow_bookmarks.airflow_compat import (
+    AirflowSensorTimeout,
+    AirflowSkipException,
+    TaskDeferralError,
+    TaskDeferred,
+    triggerer_survives_requests,
+)
 from airflow_bookmarks.core.errors import BookmarkError, OptionError, StoreUnavailableError
 from airflow_bookmarks.core.job import RunIdentity
 from airflow_bookmarks.lifecycle.changes.change import reset, rewind
@@ -23,6 +28,7 @@ from airflow_bookmarks.lifecycle.run.replay import ReplayRun
 from airflow_bookmarks.operators.task.task_config import untils
 from airflow_bookmarks.sensors.bookmark import BookmarkSensor
 from airflow_bookmarks.store.backends.sqlite import SqliteTable
+from tests.airflow.compat import AirflowRescheduleException, DagSerialization, needs_deferral
 from tests.airflow.conftest import Player, World
 
 DAG_RUN = "manual__1"
@@ -34,14 +40,14 @@ def told(dag_run_id: str = DAG_RUN) -> Any:
 
 
 def look(job: Any = "up", dag_run_id: str = DAG_RUN, **arguments: Any) -> Any:
-    """Poke once, and make sure that reschedule mode, deferrable mode and the trigger say the same."""
+    """Poke once, and make sure that reschedule mode, deferrable mode and the trigger (if there is one) say the same."""
     poked = BookmarkSensor(task_id="wait", job=job, **arguments).poke(told(dag_run_id))
     again = BookmarkSensor(task_id="wait", job=job, mode="reschedule", **arguments).poke(told(dag_run_id))
     assert (poked.is_done, poked.xcom_value) == (again.is_done, again.xcom_value)
     waiting = BookmarkSensor(task_id="wait", job=job, deferrable=True, timeout=0, **arguments)
     if poked.is_done:
         assert waiting.execute(told(dag_run_id)) == poked.xcom_value
-    else:
+    elif triggerer_survives_requests():
         assert event_of(deferred(waiting, dag_run_id))["status"] == "timed_out"
     return poked
 
@@ -347,9 +353,62 @@ def test_timeout_says_what_was_waited_for_and_where_it_stood(world: World) -> No
     assert "'gone': no bookmark of that name yet" in said
 
 
+# ---- not deferred, where the triggerer would not survive it
+
+
+@pytest.fixture
+def frail_triggerer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the triggerer be as it is in Airflow before 3.2.2."""
+    monkeypatch.setattr("airflow_bookmarks.sensors.bookmark.triggerer_survives_requests", lambda: False)
+
+
+@pytest.mark.usefixtures("frail_triggerer")
+def test_sensor_is_rescheduled_where_the_triggerer_would_not_survive_its_trigger(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    sensor = BookmarkSensor(task_id="wait", job="up", run_number=1, deferrable=True, poke_interval=17)
+
+    with pytest.raises(AirflowRescheduleException):
+        sensor.execute(told())
+
+    assert "it is not deferred" in caplog.text
+    assert "looks every 17 seconds (poke_interval)" in caplog.text
+    assert "Upgrade to Airflow 3.2.2 or later" in caplog.text
+
+    world.shop.run("up")
+    assert sensor.execute(told())["run_number"] == "1"
+
+
+@pytest.mark.usefixtures("frail_triggerer")
+def test_scheduler_knows_that_such_a_sensor_is_rescheduled() -> None:
+    with DAG("stored", schedule=None, start_date=datetime(2026, 1, 1, tzinfo=UTC)) as dag:
+        BookmarkSensor(task_id="deferrable", job="up", deferrable=True)
+        BookmarkSensor(task_id="poking", job="up")
+
+    tasks: Any = DagSerialization.from_dict(DagSerialization.to_dict(dag)).task_dict
+
+    assert (tasks["deferrable"].reschedule, tasks["poking"].reschedule) == (True, False)
+
+
+@pytest.mark.usefixtures("frail_triggerer")
+def test_such_a_sensor_times_out_as_one_that_is_rescheduled(world: World) -> None:
+    sensor = BookmarkSensor(task_id="wait", job="up", run_number=1, deferrable=True, timeout=0, poke_interval=0)
+
+    with pytest.raises(AirflowSensorTimeout, match="no bookmark of that name yet"):
+        sensor.execute(told())
+
+
+def test_sensor_is_deferred_only_where_the_triggerer_survives_it(world: World) -> None:
+    sensor = BookmarkSensor(task_id="wait", job="up", run_number=1, deferrable=True)
+
+    with pytest.raises(TaskDeferred if triggerer_survives_requests() else AirflowRescheduleException):
+        sensor.execute(told())
+
+
 # ---- deferred
 
 
+@needs_deferral
 def test_deferred_sensor_returns_what_the_trigger_found(world: World) -> None:
     sensor = BookmarkSensor(task_id="wait", job=["up"], consumer="down", deferrable=True, poll_interval=0.01)
     deferral = deferred(sensor)
@@ -361,6 +420,7 @@ def test_deferred_sensor_returns_what_the_trigger_found(world: World) -> None:
     assert [one["run_number"] for one in found] == ["1"]
 
 
+@needs_deferral
 @pytest.mark.parametrize(("is_soft", "error"), [(False, AirflowSensorTimeout), (True, AirflowSkipException)])
 def test_deferred_wait_ends_at_the_same_timeout(world: World, is_soft: bool, error: type[Exception]) -> None:
     sensor = BookmarkSensor(task_id="wait", job="gone", run_number=1, deferrable=True, timeout=0, soft_fail=is_soft)
@@ -373,6 +433,7 @@ def test_deferred_wait_ends_at_the_same_timeout(world: World, is_soft: bool, err
     assert "It waits for run 1 or a later one. Where it stands: 'gone': no bookmark of that name yet" in str(cause)
 
 
+@needs_deferral
 def test_wrong_wait_fails_the_deferred_sensor_with_the_same_error(world: World) -> None:
     sensor = BookmarkSensor(task_id="wait", job="up", watermark="42", deferrable=True, poll_interval=0.01)
     deferral = deferred(sensor)
@@ -395,6 +456,7 @@ def test_where_no_triggerer_works_the_timeout_says_where_it_stands(world: World)
     assert sensor.resume_execution("__fail__", no_triggerer, told())["run_number"] == "1"
 
 
+@needs_deferral
 @pytest.mark.parametrize("lenient", [{"soft_fail": True}, {"never_fail": True}])
 @pytest.mark.parametrize("silence", ["Trigger timeout", "Trigger failure"])
 def test_what_is_there_passes_also_where_the_trigger_was_lost(world: World, silence: str, lenient: Any) -> None:
@@ -429,6 +491,7 @@ def test_error_that_can_not_be_made_again_keeps_its_message(world: World, name: 
         sensor.resume_execution("execute_complete", {"event": event}, told())
 
 
+@needs_deferral
 def test_deferred_wait_begins_also_while_the_store_does_not_answer(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -448,6 +511,7 @@ def cut(table: SqliteTable, keys: object) -> Any:
     raise StoreUnavailableError("the cable is cut")
 
 
+@needs_deferral
 def test_each_try_of_a_deferred_sensor_has_the_whole_timeout(world: World) -> None:
     sensor = BookmarkSensor(task_id="wait", job="up", run_number=1, deferrable=True, timeout=3600)
 
@@ -527,6 +591,7 @@ class LateSensor(BookmarkSensor):
         super().defer(**arguments)
 
 
+@needs_deferral
 def test_deferred_sensor_is_released_by_what_is_published_while_it_waits(world: World, player: Player) -> None:
     LateSensor.world = world
     with DAG("deferring", schedule=None, start_date=datetime(2026, 1, 1, tzinfo=UTC)) as dag:
