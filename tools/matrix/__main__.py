@@ -25,7 +25,7 @@ _CELL_GIB = 8
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run cells, print what each came to, and write the page where each was run, now or before."""
+    """Run cells, print what each came to, and write the page from what each came to last."""
     options = _parser().parse_args(arguments)
     try:
         cells = named(options.only)
@@ -45,13 +45,10 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _write_page() -> None:
-    """Write the page from what each cell came to last, once each was run."""
-    last = {cell.name: load(cell.name, _FOLDER) for cell in CELLS}
-    if missing := [name for name, outcome in last.items() if outcome is None]:
-        print(f"matrix: {_PAGE.relative_to(ROOT)} stays as it is until these were run: {', '.join(missing)}")
-        return
-    _PAGE.write_text(page_of(CELLS, {name: outcome for name, outcome in last.items() if outcome is not None}))
-    print(f"matrix: wrote {_PAGE.relative_to(ROOT)}")
+    """Write the page from what each cell came to last; the page names those that were never run here."""
+    last = {cell.name: outcome for cell in CELLS if (outcome := load(cell.name, _FOLDER))}
+    _PAGE.write_text(page_of(CELLS, last))
+    print(f"matrix: wrote {_PAGE.relative_to(ROOT)}, from {len(last)} of {len(CELLS)} cells")
 
 
 def _commit() -> str:

@@ -19,7 +19,7 @@ version lacks; the reasons stand below. `make matrix ONLY=spark-3.5` runs one of
 
 
 def page_of(cells: Sequence[Cell], outcomes: Mapping[str, Outcome]) -> str:
-    """Return the page for these cells, each of which has an outcome.
+    """Return the page for these cells. One without an outcome stands there as not run.
 
     Args:
         cells: The cells, in the order in which their rows and columns appear.
@@ -31,15 +31,17 @@ def page_of(cells: Sequence[Cell], outcomes: Mapping[str, Outcome]) -> str:
 def _table(cells: Sequence[Cell], outcomes: Mapping[str, Outcome]) -> list[str]:
     rows = list(dict.fromkeys(cell.row for cell in cells))
     columns = list(dict.fromkeys(cell.column for cell in cells))
-    at = {(cell.row, cell.column): outcomes[cell.name] for cell in cells}
+    at = {(cell.row, cell.column): cell.name for cell in cells}
     lines = [f"| Spark | {' | '.join(columns)} |", f"|---|{'---|' * len(columns)}"]
     for row in rows:
-        found = [_figures(at[row, column]) if (row, column) in at else "" for column in columns]
+        found = [_figures(outcomes.get(at[row, column])) if (row, column) in at else "" for column in columns]
         lines.append(f"| {row} | {' | '.join(found)} |")
     return lines
 
 
-def _figures(outcome: Outcome) -> str:
+def _figures(outcome: Outcome | None) -> str:
+    if outcome is None:
+        return "not run"
     if outcome.stopped:
         return "not run to its end"
     off = sum(outcome.switched_off.values())
@@ -50,7 +52,9 @@ def _figures(outcome: Outcome) -> str:
 def _details(cells: Sequence[Cell], outcomes: Mapping[str, Outcome]) -> list[str]:
     lines = []
     for cell in cells:
-        outcome = outcomes[cell.name]
+        outcome = outcomes.get(cell.name)
+        if outcome is None:
+            continue
         installed = ", ".join(f"{name} {version}" for name, version in outcome.versions.items())
         tests = "`, `".join(cell.tests)
         lines += [
