@@ -70,8 +70,8 @@ test-all: page browser ## Run every test: each kill, pairing, format and view, a
 	CHAOS=full $(PYTEST) --junit-xml $(BUILD)/junit-all.xml tests
 
 .PHONY: matrix
-matrix: page ## Run the tests with each Spark, Airflow and Python supported; ONLY="spark-3.5 airflow-3.2", QUICK=1 for some
-	@$(BIN)/python -m tools.matrix --workers $(WORKERS) $(if $(QUICK),--quick) $(ONLY)
+matrix: page ## Run the tests with each Spark, Airflow and Python supported; ONLY="spark-3.5 airflow-3.2" some
+	@$(BIN)/python -m tools.matrix --workers $(WORKERS) $(if $(THOROUGH),--thorough) $(ONLY)
 
 .PHONY: chaos
 chaos: setup ## Simulate SEEDS=20000 worlds of kills, races and outages, then all of it with real processes

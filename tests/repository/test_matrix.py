@@ -218,6 +218,7 @@ def small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         "CELLS": cells,
         "ROOT": tmp_path,
         "_FOLDER": tmp_path / "build",
+        "_OUTCOMES": tmp_path / "outcomes",
         "_PAGE": tmp_path / "compatibility.md",
         "named": lambda names: tuple(cell for cell in cells if cell.name in names) or cells,
         "prepare": lambda cell: Path(sys.prefix),
@@ -229,18 +230,30 @@ def small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_page_says_what_each_cell_came_to_last(small: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["one", "--workers", "1"]) == 0
     assert "wrote compatibility.md, from 1 of 2 cells" in capsys.readouterr().out
-    assert "| 4.1 | 2 passed | not run |" in (small / "compatibility.md").read_text()
+    assert "| 4.1 | 1 passed | not run |" in (small / "compatibility.md").read_text()
 
     assert main(["two", "--workers", "1"]) == 0
-    assert "| 4.1 | 2 passed | 2 passed |" in (small / "compatibility.md").read_text()
+    assert "| 4.1 | 1 passed | 1 passed |" in (small / "compatibility.md").read_text()
 
 
-def test_quick_run_leaves_out_what_is_thorough_and_is_not_kept(small: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["one", "two", "--quick", "--workers", "1"]) == 0
+def test_thorough_tests_are_run_where_they_are_asked_for_and_the_page_says_so(small: Path) -> None:
+    assert main(["one", "two", "--thorough", "--workers", "1"]) == 0
+    assert main(["two", "--workers", "1"]) == 0
 
-    assert "matrix: one: 1 passed, 0 switched off, 0 failed" in capsys.readouterr().out
-    assert list((small / "build").glob("*.json")) == []
-    assert not (small / "compatibility.md").exists()
+    lines = (small / "compatibility.md").read_text().splitlines()
+    assert "| 4.1 | 2 passed | 1 passed |" in lines
+    assert [re.findall(r"Runs (.*), here of", line)[0] for line in lines if "Runs" in line] == [
+        "`test_it.py` with the thorough ones",
+        "`test_it.py`",
+    ]
+
+
+def test_cell_whose_tests_are_all_thorough_runs_them(small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (one,) = matrix.named(["one"])
+    monkeypatch.setattr(matrix, "named", lambda names: (replace(one, is_thorough=True),))
+
+    assert main(["one", "--workers", "1"]) == 0
+    assert "| 4.1 | 2 passed | not run |" in (small / "compatibility.md").read_text()
 
 
 def test_tests_of_a_cell_get_its_variables_and_the_python_of_its_driver(tmp_path: Path) -> None:

@@ -18,6 +18,8 @@ from tools.matrix.outcome import Outcome, load, read_report, save
 from tools.matrix.page import page_of
 
 _FOLDER = ROOT / "build" / "matrix"
+# Kept with the sources: a clone in which one cell is run still knows what the others came to.
+_OUTCOMES = ROOT / "tools" / "matrix" / "outcomes"
 _PAGE = ROOT / "docs" / "reference" / "compatibility.md"
 _SHOWN = ("apache-airflow", "pyspark", "pyspark-client", "boto3", "numpy")
 # What a cell takes at most, by looking at it: two workers of pytest, each with Spark or Airflow beside it.
@@ -35,18 +37,18 @@ def main(arguments: list[str] | None = None) -> int:
     if options.list:
         print(*(f"{cell.name:18} Spark {cell.row}, {cell.column}: {' '.join(cell.tests)}" for cell in cells), sep="\n")
         return 0
-    _FOLDER.mkdir(parents=True, exist_ok=True)
+    for folder in (_FOLDER, _OUTCOMES):
+        folder.mkdir(parents=True, exist_ok=True)
     print(f"matrix: {len(cells)} of {len(CELLS)} cells, {options.jobs} at a time; logs in {_FOLDER.relative_to(ROOT)}")
     with ThreadPoolExecutor(options.jobs) as pool:
-        outcomes = list(pool.map(lambda cell: _run(cell, options.workers, is_quick=options.quick), cells))
-    if not options.quick:
-        _write_page()
+        outcomes = list(pool.map(lambda cell: _run(cell, options.workers, is_thorough=options.thorough), cells))
+    _write_page()
     return 0 if all(outcome.is_good for outcome in outcomes) else 1
 
 
 def _write_page() -> None:
-    """Write the page from what each cell came to last; the page names those that were never run here."""
-    last = {cell.name: outcome for cell in CELLS if (outcome := load(cell.name, _FOLDER))}
+    """Write the page from what each cell came to last; the page names those that were never run."""
+    last = {cell.name: outcome for cell in CELLS if (outcome := load(cell.name, _OUTCOMES))}
     _PAGE.write_text(page_of(CELLS, last))
     print(f"matrix: wrote {_PAGE.relative_to(ROOT)}, from {len(last)} of {len(CELLS)} cells")
 
@@ -62,7 +64,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m tools.matrix", description=__doc__)
     parser.add_argument("only", nargs="*", metavar="CELL", help="the cells to run (default: all)")
     parser.add_argument("--list", action="store_true", help="say which cells there are, and run nothing")
-    parser.add_argument("--quick", action="store_true", help="leave out tests marked thorough, and write no page")
+    parser.add_argument("--thorough", action="store_true", help="run tests marked thorough too")
     parser.add_argument("--jobs", type=int, default=_cells_at_a_time(), help="cells at a time (default: by memory)")
     parser.add_argument("--workers", type=int, default=2, help="processes of pytest in each cell (default: 2)")
     return parser
@@ -73,9 +75,10 @@ def _cells_at_a_time() -> int:
     return max(1, min((os.cpu_count() or 1) // 2, int(gib // _CELL_GIB)))
 
 
-def _run(cell: Cell, workers: int, *, is_quick: bool) -> Outcome:
+def _run(cell: Cell, workers: int, *, is_thorough: bool) -> Outcome:
     """Prepare a cell's environment, run its tests there, and keep and print what they came to."""
-    before = load(cell.name, _FOLDER)
+    is_thorough = is_thorough or cell.is_thorough
+    before = load(cell.name, _OUTCOMES)
     expected = f", {before.seconds:,.0f} s the last time" if before else ""
     print(f"matrix: {cell.name} begins{expected}", flush=True)
     started = time.monotonic()
@@ -88,9 +91,9 @@ def _run(cell: Cell, workers: int, *, is_quick: bool) -> Outcome:
         seconds = time.monotonic() - started
         outcome = Outcome(cell.name, 0, {}, [], "its environment can't be made", {}, seconds, _commit())
     else:
-        outcome = _test(cell, folder, [*(["-m", "not thorough"] if is_quick else []), "-n", str(workers)], started)
-    if not is_quick:
-        save(outcome, _FOLDER)
+        outcome = _test(cell, folder, [*([] if is_thorough else ["-m", "not thorough"]), "-n", str(workers)], started)
+    outcome = replace(outcome, is_thorough=is_thorough)
+    save(outcome, _OUTCOMES)
     print(f"matrix: {cell.name}: {outcome.summary} ({outcome.seconds:,.0f} s)", flush=True)
     for test in outcome.failed:
         print(f"matrix: {cell.name}: failed {test}", flush=True)

@@ -33,6 +33,7 @@ class Cell:
             gets it by `--py-files`.
         is_wheel: Whether it is installed as users do: its wheel, by the command of README.md, into an environment that
             has Airflow already, in the versions of a file of constraints.
+        is_thorough: Whether its tests marked thorough are always run.
     """
 
     name: str
@@ -47,6 +48,7 @@ class Cell:
     driver: str = ""
     has_project: bool = False
     is_wheel: bool = False
+    is_thorough: bool = False
 
 
 def _classic(spark: str, version: str, *overrides: str) -> Cell:
@@ -125,6 +127,7 @@ def _wheel(python: str) -> Cell:
         tests=("tests/airflow/test_readme.py", "tests/repository/test_installed.py"),
         has_project=True,
         is_wheel=True,
+        is_thorough=True,
     )
 
 

@@ -22,6 +22,7 @@ class Outcome:
         versions: What was installed, by package.
         seconds: How long it took.
         commit: What was tested.
+        is_thorough: Whether tests marked thorough were among them.
     """
 
     cell: str
@@ -32,6 +33,7 @@ class Outcome:
     versions: dict[str, str]
     seconds: float
     commit: str = "unknown"
+    is_thorough: bool = False
 
     @property
     def is_good(self) -> bool:

@@ -14,7 +14,10 @@ _HEAD = """# What runs on what
 
 `make matrix` installs each combination of the table in an environment of its own, runs the tests there, and writes this
 page. A combination without figures is none that is tested. Tests that are switched off ask for a feature that this
-version lacks; the reasons stand below. `make matrix ONLY=spark-3.5` runs one of them anew.
+version lacks; the reasons stand below.
+
+`make matrix ONLY=spark-3.5` runs one of them anew. Tests marked thorough, which show more of the same, are left out as
+in `make test`; `THOROUGH=1` runs them too.
 """
 
 
@@ -57,10 +60,11 @@ def _details(cells: Sequence[Cell], outcomes: Mapping[str, Outcome]) -> list[str
             continue
         installed = ", ".join(f"{name} {version}" for name, version in outcome.versions.items())
         tests = "`, `".join(cell.tests)
+        marked = " with the thorough ones" if outcome.is_thorough else ""
         lines += [
             f"## {cell.name}",
             "",
-            f"Python {cell.python}, {installed}. Runs `{tests}`, here of {outcome.commit}.",
+            f"Python {cell.python}, {installed}. Runs `{tests}`{marked}, here of {outcome.commit}.",
             "",
         ]
         if outcome.stopped:
