@@ -249,8 +249,8 @@ def test_thorough_tests_are_run_where_they_are_asked_for_and_the_page_says_so(sm
 
 
 def test_cell_whose_tests_are_all_thorough_runs_them(small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (one,) = matrix.named(["one"])
-    monkeypatch.setattr(matrix, "named", lambda names: (replace(one, is_thorough=True),))
+    one = replace(_cell("one", column="one"), tests=("test_it.py",), is_thorough=True)
+    monkeypatch.setattr(matrix, "named", lambda names: (one,))
 
     assert main(["one", "--workers", "1"]) == 0
     assert "| 4.1 | 2 passed | not run |" in (small / "compatibility.md").read_text()
