@@ -33,6 +33,8 @@ from airflow_bookmarks.core.errors import ChangeRefusedError, JobUnknownError, O
 from airflow_bookmarks.core.job import RunIdentity
 from airflow_bookmarks.core.option import Choice
 from airflow_bookmarks.core.rules.start import BEGINNING, Start
+from airflow_bookmarks.core.selection.bound import Bound
+from airflow_bookmarks.core.selection.reason import OVER_BOUND
 from airflow_bookmarks.files.local import LocalFileSystem
 from airflow_bookmarks.lifecycle.changes.change import rewind, set_position, undo
 from airflow_bookmarks.lifecycle.inspect.pending import pending
@@ -44,6 +46,7 @@ from airflow_bookmarks.lifecycle.run.replay import ReplayRun
 from airflow_bookmarks.lifecycle.run.session import RunSession
 from airflow_bookmarks.lifecycle.state.positions import ContextReader
 from airflow_bookmarks.sinks.staging import Mode, StagingRequest, collect_staged
+from airflow_bookmarks.sources.contract import bounded, bounds_of
 from airflow_bookmarks.sources.kind import SourceKind
 from airflow_bookmarks.sources.registry import registered
 from airflow_bookmarks.sources.source import PlanInput
@@ -94,6 +97,13 @@ class SourceConformance(ABC):
     def value_after(self, number: int) -> str | None:
         """Return the value that makes `set` continue right after an item; None if the kind can't be set."""
         return None
+
+    def one_at_a_time(self) -> Any:
+        """Return the source bounded to one item a run; None if it has no bounds. By default, ask a `BoundedSource`."""
+        source = self.source()
+        one = {"max_rows": Bound(max_rows=1), "max_files": Bound(max_files=1)}
+        bound = next((one[name] for name in one if name in bounds_of(source)), None)
+        return None if bound is None else bounded(source, bound)
 
     # ---- what a plan is
 
@@ -152,6 +162,22 @@ class SourceConformance(ABC):
         _check("the kind of the source", one.kind, self.kind().name)
         _check("the reference of the same source made again", one.ref(), other.ref())
         _check("the kind in it", one.ref().kind, self.kind().name)
+
+    def test_bounded_runs_read_each_item_once_and_say_when_nothing_is_left(self) -> None:
+        if self.one_at_a_time() is None:
+            pytest.skip("one_at_a_time() returns None: nothing shows what a run within a bound leaves for the next")
+        for number in (1, 2, 3):
+            self.arrive(number)
+        plans = []
+        for number in (1, 2, 3):
+            run = self._begin()
+            plans.append(run.plan(CTX, self.one_at_a_time()))
+            _check(f"what run {number} reads within the bound", self._whole(run, plans[-1]), [number])
+        _check("whether more is left after each run", [plan.has_more for plan in plans], [True, True, False])
+        left = [OVER_BOUND in plan.skipped for plan in plans]
+        _check(f"whether {OVER_BOUND!r} counts what is left", left, [True, True, False])
+        _check("what a run without a bound reads then", self._run(), [])
+        self._check_target(1, 2, 3)
 
     # ---- where it leads
 
@@ -369,19 +395,19 @@ class SourceConformance(ABC):
         run = DetachedRun.begin(driver, self.job, self._identity(), choice, driver.environment)
         return sorted(self.items(run.plan(CTX, self.source())))
 
-    def _whole(self, run: RunSession) -> list[int]:
+    def _whole(self, run: RunSession, plan: Any = None) -> list[int]:
         """Read, write, commit and publish; return what was read."""
         try:
-            found = self._copy(run)
+            found = self._copy(run, plan)
             run.commit()
         except Exception as error:
             run.abort(str(error))
             raise
         return found
 
-    def _copy(self, run: RunSession) -> list[int]:
+    def _copy(self, run: RunSession, plan: Any = None) -> list[int]:
         """Read what is planned and stage it: one file for each item."""
-        found = sorted(self.items(run.plan(CTX, self.source())))
+        found = sorted(self.items(run.plan(CTX, self.source()) if plan is None else plan))
         stats = {"format": "text", "mode": Mode.APPEND.value}
         staging = run.place(OUTPUT, StagingRequest("files", str(self._target), stats=stats))
         Path(staging).mkdir(parents=True, exist_ok=True)

@@ -18,12 +18,10 @@ from airflow_bookmarks.core.errors import (
     SourceChangedError,
 )
 from airflow_bookmarks.core.selection.bound import Bound
-from airflow_bookmarks.core.selection.reason import OVER_BOUND
 from airflow_bookmarks.sources.registry import register, registered
-from airflow_bookmarks.sources.source import PlanInput
 from airflow_bookmarks.spark import BookmarkedJob
 from airflow_bookmarks.store.bookmark_store import BookmarkStore
-from tests.lifecycle.sqlite_keys import KeyKind, KeyPlan, KeySource, connected, keys_of, make_table, put, remove
+from tests.lifecycle.sqlite_keys import BoundedKeys, KeyKind, KeyPlan, KeySource, connected, make_table, put, remove
 from tests.spark.lake import Lake, reader_of
 
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
@@ -44,27 +42,6 @@ class TakenKind(KeyKind):
 
     def why_not_again(self, plan: KeyPlan) -> str:
         return "what was taken from the queue is not there any more"
-
-
-class BoundedKeys(KeySource):
-    """Keys of which a run may read a part: so many as the bound of its loop says."""
-
-    bounds = frozenset({"max_rows"})
-
-    def __init__(self, database: str, most: int | None = None) -> None:
-        super().__init__(database)
-        self.most = most
-
-    def bounded(self, bound: Bound) -> BoundedKeys:
-        return BoundedKeys(self.database, bound.max_rows)
-
-    def plan(self, found: PlanInput) -> KeyPlan:
-        whole = super().plan(found)
-        keys = keys_of(whole)
-        if self.most is None or len(keys) <= self.most:
-            return whole
-        left = len(keys) - self.most
-        return KeyPlan(self.database, whole.after, keys[self.most - 1], self.most, {OVER_BOUND: left}, has_more=True)
 
 
 class Named(KeySource):

@@ -15,6 +15,7 @@ from airflow_bookmarks.core.job import RunIdentity
 from airflow_bookmarks.core.plan import FilePlan
 from airflow_bookmarks.core.position import Position
 from airflow_bookmarks.core.run import SourceRef
+from airflow_bookmarks.core.selection.bound import Bound
 from airflow_bookmarks.core.selection.listing import instant
 from airflow_bookmarks.core.text.instant import to_text
 from airflow_bookmarks.files.local import LocalFileSystem
@@ -29,7 +30,7 @@ from airflow_bookmarks.sources.source import PlanInput, Recheck
 from airflow_bookmarks.sources.upstream.kind import UpstreamKind
 from airflow_bookmarks.sources.upstream.source import UpstreamSource
 from airflow_bookmarks.testing.source_conformance import SourceConformance
-from tests.lifecycle.sqlite_keys import KeyKind, KeyPlan, KeySource, keys_of, make_table, put, remove
+from tests.lifecycle.sqlite_keys import BoundedKeys, KeyKind, KeyPlan, KeySource, keys_of, make_table, put, remove
 
 FILES = LocalFileSystem()
 FIRST_SECOND = 1_700_000_000
@@ -61,6 +62,9 @@ class TestFiles(SourceConformance):
 
     def value_after(self, number: int) -> str:
         return to_text(instant((FIRST_SECOND + number + 1) * 1000))
+
+    def one_at_a_time(self) -> FileSource:
+        return FileSource(FILES, [str(self.folder)], FileOptions(bound=Bound(max_files=1)))
 
 
 class TestUpstream(SourceConformance):
@@ -97,6 +101,9 @@ class TestUpstream(SourceConformance):
     def value_after(self, number: int) -> str:
         return str(number)
 
+    def one_at_a_time(self) -> UpstreamSource:
+        return UpstreamSource(self.store, self.job, self.upstream, bound=Bound(max_rows=1))
+
 
 class TestKeys(SourceConformance):
     """An item is a row of a table in SQLite."""
@@ -125,6 +132,13 @@ class TestKeys(SourceConformance):
 
     def value_after(self, number: int) -> str:
         return str(number)
+
+
+class TestBoundedKeys(TestKeys):
+    """A source that is bounded by its loop."""
+
+    def source(self) -> KeySource:
+        return BoundedKeys(self.database)
 
 
 class ReadOnceKind(KeyKind):
@@ -235,6 +249,28 @@ class SetsElsewhere(TestKeys):
         return self.Kind()
 
 
+class EndsTooEarly(TestBoundedKeys):
+    """A plan within a bound does not say that it leaves anything."""
+
+    class Source(BoundedKeys):
+        def plan(self, found: PlanInput) -> KeyPlan:
+            return replace(super().plan(found), has_more=False)
+
+    def one_at_a_time(self) -> KeySource:
+        return self.Source(self.database, 1)
+
+
+class CountsNothingLeft(TestBoundedKeys):
+    """A plan within a bound does not count what it leaves."""
+
+    class Source(BoundedKeys):
+        def plan(self, found: PlanInput) -> KeyPlan:
+            return replace(super().plan(found), skipped={})
+
+    def one_at_a_time(self) -> KeySource:
+        return self.Source(self.database, 1)
+
+
 @pytest.mark.parametrize(
     ("broken", "test"),
     [
@@ -247,6 +283,8 @@ class SetsElsewhere(TestKeys):
         (ForgetsWhatItLeftOut, TestKeys.test_plan_that_is_read_back_is_the_same_plan),
         (ReadsNowhere, TestKeys.test_locations_of_a_plan_are_text),
         (SetsElsewhere, TestKeys.test_set_goes_to_a_value_or_is_refused),
+        (EndsTooEarly, TestKeys.test_bounded_runs_read_each_item_once_and_say_when_nothing_is_left),
+        (CountsNothingLeft, TestKeys.test_bounded_runs_read_each_item_once_and_say_when_nothing_is_left),
     ],
 )
 def test_suite_finds_it(broken: type[TestKeys], test: Callable[[TestKeys], None], tmp_path: Path) -> None:
