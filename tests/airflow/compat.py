@@ -54,6 +54,7 @@ __all__ = [
     "DagBag",
     "DagSerialization",
     "TaskDeferralTimeout",
+    "bag_of",
     "execution_api_app",
     "mount_plugins",
     "needs_bearer_login",
@@ -92,6 +93,12 @@ needs_bearer_login = pytest.mark.skipif(
     "bearer_credentials" not in signature(get_user).parameters,
     reason="this Airflow's API takes a login from a header alone, and names it otherwise in documents",
 )
+
+
+def bag_of(folder: str, bundle: str) -> DagBag:
+    """Read the DAGs of a folder; where a bag knows its bundle, it is this one."""
+    names: dict[str, Any] = {"bundle_name": bundle} if "bundle_name" in signature(DagBag).parameters else {}
+    return DagBag(dag_folder=folder, **names)
 
 
 def stored_dag(dag_id: str, session: Session) -> Any:

@@ -31,7 +31,7 @@ from fastapi.testclient import TestClient
 from airflow_bookmarks.core.rules.shard import shard_names
 from airflow_bookmarks.hooks.bookmark import BookmarkHook
 from airflow_bookmarks.operators.change import BookmarkResetOperator
-from tests.airflow.compat import HAS_APPROVAL, DagBag, sync_bag_to_db
+from tests.airflow.compat import HAS_APPROVAL, DagBag, bag_of, sync_bag_to_db
 from tools.patience import STUCK_S
 
 from .conftest import Played, Player, World
@@ -196,7 +196,7 @@ class Examples:
         sync_bag_to_db(self._bag(), "dags-folder", None)
 
     def _bag(self) -> DagBag:
-        return DagBag(dag_folder=str(FOLDER), bundle_name="dags-folder")
+        return bag_of(str(FOLDER), "dags-folder")
 
     def dag(self, dag_id: str) -> DAG:
         """Read a DAG anew, as Airflow does for each run: templates are rendered in place."""

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.airflow.compat import needs_deferral
 from tests.chaos.fanout.scene import play
 
 pytestmark = [
@@ -14,6 +15,7 @@ pytestmark = [
     pytest.mark.dynamodb_local,
     pytest.mark.slow,
     pytest.mark.xdist_group("airflow-servers"),
+    needs_deferral,
 ]
 
 

@@ -14,8 +14,7 @@ from airflow_bookmarks.core.errors import OptionError, StateCorruptError
 from airflow_bookmarks.core.order import NUMBER
 from airflow_bookmarks.core.position import Position
 from airflow_bookmarks.core.run import PlanEntry, SourceRef
-from airflow_bookmarks.core.selection.bound import Bound
-from airflow_bookmarks.core.selection.reason import BEFORE_START, OVER_BOUND
+from airflow_bookmarks.core.selection.reason import BEFORE_START
 from airflow_bookmarks.sources.kind import SourceKind
 from airflow_bookmarks.sources.source import PlanInput, Recheck
 from airflow_bookmarks.store.bookmark_store import BookmarkStore
@@ -81,27 +80,6 @@ class KeySource:
 
     def recheck(self, plan: KeyPlan) -> Recheck:
         return Recheck() if len(keys_of(plan)) == plan.count else Recheck((f"keys ({plan.after}, {plan.until}]",))
-
-
-class BoundedKeys(KeySource):
-    """Keys of which a run may read a part: so many as the bound of its loop says."""
-
-    bounds = frozenset({"max_rows"})
-
-    def __init__(self, database: str, most: int | None = None) -> None:
-        super().__init__(database)
-        self.most = most
-
-    def bounded(self, bound: Bound) -> BoundedKeys:
-        return BoundedKeys(self.database, bound.max_rows)
-
-    def plan(self, found: PlanInput) -> KeyPlan:
-        whole = super().plan(found)
-        keys = keys_of(whole)
-        if self.most is None or len(keys) <= self.most:
-            return whole
-        left = len(keys) - self.most
-        return KeyPlan(self.database, whole.after, keys[self.most - 1], self.most, {OVER_BOUND: left}, has_more=True)
 
 
 class KeyKind(SourceKind[KeyPlan]):

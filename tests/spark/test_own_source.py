@@ -21,7 +21,8 @@ from airflow_bookmarks.core.selection.bound import Bound
 from airflow_bookmarks.sources.registry import register, registered
 from airflow_bookmarks.spark import BookmarkedJob
 from airflow_bookmarks.store.bookmark_store import BookmarkStore
-from tests.lifecycle.sqlite_keys import BoundedKeys, KeyKind, KeyPlan, KeySource, connected, make_table, put, remove
+from tests.lifecycle.bounded_keys import BoundedKeys
+from tests.lifecycle.sqlite_keys import KeyKind, KeyPlan, KeySource, connected, make_table, put, remove
 from tests.spark.lake import Lake, reader_of
 
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
@@ -196,6 +197,7 @@ def test_option_of_files_is_refused_by_name(lake: Lake, table: str, option: str,
 
 
 @pytest.mark.usefixtures("known")
+@pytest.mark.needs("observations")
 def test_watermark_of_a_column_is_refused_where_the_kind_has_its_own(lake: Lake, table: str) -> None:
     with pytest.raises(OptionError, match="watermark_column: no option of kind 'sqlite_keys'"), lake.job() as job:
         job.read("people", watermark_column="id").source(KeySource(table), KeyReader())

@@ -548,7 +548,9 @@ class TableConformance:
             winners = [me for me in pool.map(take, range(threads)) if me is not None]
         assert [table.get([HEAD])[HEAD]["holder"]] == winners
 
-    def test_threads_that_count_by_compare_and_set_lose_nothing(self, table: Table) -> None:
+    def test_threads_that_count_by_compare_and_set_lose_nothing(self, table: Table, backend: str) -> None:
+        if backend == "moto":
+            pytest.skip("moto checks a condition and writes in steps that another request can come between")
         table.transact([Put(HEAD, {"count": 0})])
 
         def increment() -> None:

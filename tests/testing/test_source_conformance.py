@@ -30,7 +30,8 @@ from airflow_bookmarks.sources.source import PlanInput, Recheck
 from airflow_bookmarks.sources.upstream.kind import UpstreamKind
 from airflow_bookmarks.sources.upstream.source import UpstreamSource
 from airflow_bookmarks.testing.source_conformance import SourceConformance
-from tests.lifecycle.sqlite_keys import BoundedKeys, KeyKind, KeyPlan, KeySource, keys_of, make_table, put, remove
+from tests.lifecycle.bounded_keys import BoundedKeys
+from tests.lifecycle.sqlite_keys import KeyKind, KeyPlan, KeySource, keys_of, make_table, put, remove
 
 FILES = LocalFileSystem()
 FIRST_SECOND = 1_700_000_000
