@@ -3,7 +3,7 @@
 feature                       lacking in                    what becomes of a job
 a whole conf at once          PySpark 3.5                   the conf is asked for by SQL
 frames listed once            Spark Connect                 plans are read by paths; read_by="directory" is refused
-observations that are told    Spark Connect of PySpark 3.5  outputs are counted after the write; options are refused
+all observations of a write   Spark Connect before 4.1      outputs are counted after the write; options are refused
 a format                      avro: all, xml: PySpark 3.5   a read or write of it is refused, with the package to add
 types read as wider ones      avro, parquet: PySpark 3.5    files whose types are narrower than others are refused
 """
@@ -11,10 +11,13 @@ types read as wider ones      avro, parquet: PySpark 3.5    files whose types ar
 from __future__ import annotations
 
 import inspect
+from functools import lru_cache
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from pyspark.errors import PySparkException
+from pyspark.sql import Observation
+from pyspark.sql import functions as F
 
 from airflow_bookmarks.core.errors import OptionError
 
@@ -74,8 +77,25 @@ def session_conf(spark: SparkSession) -> dict[str, str]:
 
 
 def tells_observations(spark: SparkSession) -> bool:
-    """Whether an observation (`DataFrame.observe`) tells this driver what an action has seen."""
-    return not is_connect(spark) or find_spec("pyspark.sql.connect.observation") is not None
+    """Whether each observation (`DataFrame.observe`) tells this driver what an action has seen, also a write."""
+    if not is_connect(spark):
+        return True
+    return find_spec("pyspark.sql.connect.observation") is not None and _tells_of_writes(spark)
+
+
+@lru_cache(maxsize=1)
+def _tells_of_writes(spark: SparkSession) -> bool:
+    """Ask Spark Connect what two have seen of a write to nowhere: with PySpark 4.0 it answers for the outer one alone.
+
+    What a context has read and what its output holds are two observations of one write.
+    """
+    inner, outer = Observation(), Observation()
+    count = F.count(F.lit(1)).alias("rows")
+    spark.range(1).observe(inner, count).observe(outer, count).write.format("noop").mode("overwrite").save()
+    try:
+        return all("rows" in observation.get for observation in (inner, outer))
+    except SPARK_ERRORS:
+        return False
 
 
 def check_observations(spark: SparkSession, who: str, wanted: Sequence[str]) -> None:
@@ -91,8 +111,8 @@ def check_observations(spark: SparkSession, who: str, wanted: Sequence[str]) -> 
     if wanted and not tells_observations(spark):
         raise OptionError(
             f"{who}: {', '.join(wanted)} needs to know what an action has read (an Observation of DataFrame.observe), "
-            f"and the Spark Connect client {spark.version} is told nothing of it. Nothing was read or changed. Leave "
-            "it out; or run this job on a classic session, or with PySpark 4.0 or later on Spark Connect."
+            f"and the Spark Connect client {spark.version} is not told all of it. Nothing was read or changed. Leave "
+            "it out; or run this job on a classic session, or with PySpark 4.1 or later on Spark Connect."
         )
 
 
