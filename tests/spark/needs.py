@@ -37,7 +37,11 @@ def _without_names_for_good(spark: SparkSession) -> str:
 
 
 def _without_observations(spark: SparkSession) -> str:
-    return "" if tells_observations(spark) else "no Observation: this Spark Connect does not tell all that a write has seen"
+    return (
+        ""
+        if tells_observations(spark)
+        else "no Observation: this Spark Connect does not tell all that a write has seen"
+    )
 
 
 @cache
