@@ -16,6 +16,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import boto3.session
@@ -45,6 +46,8 @@ _SOURCES, _TARGETS = "lake", "targets"
 _READS = ("BatchGetItem", "Query")
 _HOURS_OF_A_MONTH = 730
 _MILLION = 1_000_000
+# A run is counted without the renewals of its lease, of which there are as many as it takes minutes.
+_UNRENEWED = RunEnvironment(lease_time=timedelta(days=1))
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +161,7 @@ class Ground:
 
     def _run(self, folder: str, case: Case) -> None:
         store = BookmarkStore(self.store.table, self.store.namespace)  # as in a process of its own
-        run = ActiveRun.begin(store, f"costs.{folder}", RunIdentity(f"costs/{uuid.uuid4().hex}"), RunEnvironment())
+        run = ActiveRun.begin(store, f"costs.{folder}", RunIdentity(f"costs/{uuid.uuid4().hex}"), _UNRENEWED)
         for context in range(case.contexts):
             root = f"s3a://{_SOURCES}/{folder}/raw{context}"
             run.plan(f"raw{context}", FileSource(open_filesystem(root), [root]))

@@ -9,7 +9,7 @@ from datetime import UTC, date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from airflow_bookmarks.core.plan import FilePlan
+from airflow_bookmarks.core.files.file_plan import FilePlan
 from airflow_bookmarks.core.run import Run, RunState
 from airflow_bookmarks.core.text.instant import to_text
 from airflow_bookmarks.lifecycle.inspect.runs import history

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from airflow_bookmarks.core.plan import encode_moves, encode_paths
+from airflow_bookmarks.core.files.file_list import encode_moves, encode_paths
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_bookmarks.core.amount import COUNT, UNIT, Amount
 from airflow_bookmarks.core.errors import MisuseError, OptionError
+from airflow_bookmarks.core.files.file_plan import FilePlan
 from airflow_bookmarks.core.job_state import STATE_KIND
 from airflow_bookmarks.core.metadata.known import KNOWN, is_size
 from airflow_bookmarks.core.order import ORDERS, Order
-from airflow_bookmarks.core.plan import FilePlan
 from airflow_bookmarks.core.position import Position
 from airflow_bookmarks.core.run import SourceRef
 from airflow_bookmarks.core.selection.bound import BOUNDS

@@ -26,8 +26,8 @@ from airflow_bookmarks.sources.relocation import moved_path
 if TYPE_CHECKING:
     from collections.abc import Collection
 
+    from airflow_bookmarks.core.files.file_plan import FilePlan
     from airflow_bookmarks.core.head import Head
-    from airflow_bookmarks.core.plan import FilePlan
     from airflow_bookmarks.core.selection.listing import FileInfo
     from airflow_bookmarks.sources.source import PlanInput
     from airflow_bookmarks.store.reader import StateReader

@@ -11,7 +11,7 @@ from airflow_bookmarks.core.rules.virtual_shard import virtual_shards
 from airflow_bookmarks.core.selection.reason import OTHER_SHARDS
 
 if TYPE_CHECKING:
-    from airflow_bookmarks.core.plan import FilePlan
+    from airflow_bookmarks.core.files.file_plan import FilePlan
     from airflow_bookmarks.core.position import Position
     from airflow_bookmarks.core.rules.shard import VirtualShard
     from airflow_bookmarks.core.run import SourceRef

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from airflow_bookmarks.core.plan import decode_moves, decode_paths
+from airflow_bookmarks.core.files.file_list import decode_moves, decode_paths
 from airflow_bookmarks.core.rules.mode import Mode
 from airflow_bookmarks.core.selection.partition import folders_above
 from airflow_bookmarks.store.codec import item

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias, overload
 
 from airflow_bookmarks.core.amount import FILES, Amount
-from airflow_bookmarks.core.plan import decode_moves
+from airflow_bookmarks.core.files.file_list import decode_moves
 from airflow_bookmarks.lifecycle.state.execution_summary import joined
 from airflow_bookmarks.lifecycle.state.summary import Summary
 from airflow_bookmarks.sources.registry import UNNAMED, files_in

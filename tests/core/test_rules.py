@@ -17,10 +17,12 @@ from airflow_bookmarks.core.errors import (
     StateCorruptError,
     VersionMismatchError,
 )
+from airflow_bookmarks.core.files.file_list import decode_moves, encode_moves
+from airflow_bookmarks.core.files.file_plan import FilePlan, UpstreamPlan, union
 from airflow_bookmarks.core.head import CommitDecision, Head, Lease, LeaseDecision, busy_error, may_commit, may_take
 from airflow_bookmarks.core.job import check_name, check_run_id
 from airflow_bookmarks.core.option import Choice, Option
-from airflow_bookmarks.core.plan import FilePlan, UpstreamPlan, UpstreamWindow, decode_moves, encode_moves, union
+from airflow_bookmarks.core.plan import UpstreamWindow
 from airflow_bookmarks.core.run import Execution
 from airflow_bookmarks.core.selection.listing import FileInfo, Listing
 from airflow_bookmarks.core.selection.partition import partition_values, root_of, settle_types

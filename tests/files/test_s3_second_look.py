@@ -9,7 +9,7 @@ import boto3.session
 import numpy as np
 import pytest
 
-from airflow_bookmarks.core.plan import FilePlan
+from airflow_bookmarks.core.files.file_plan import FilePlan
 from airflow_bookmarks.files.s3.filesystem import S3FileSystem
 from airflow_bookmarks.files.s3.settings import S3Settings
 from airflow_bookmarks.sources.files.planner import FileSource, recheck_files

@@ -12,8 +12,9 @@ from typing import Any
 import pytest
 
 from airflow_bookmarks.core.errors import StateCorruptError
+from airflow_bookmarks.core.files.file_list import decode_moves, decode_paths, decode_published, encode_paths
+from airflow_bookmarks.core.files.file_plan import FilePlan
 from airflow_bookmarks.core.job_state import decode_states
-from airflow_bookmarks.core.plan import FilePlan, decode_moves, decode_paths, decode_published, encode_paths
 from airflow_bookmarks.core.position import UpstreamPosition
 from airflow_bookmarks.core.run import Payload
 from airflow_bookmarks.core.text.deflated import LEAST_RAW_BYTES, deflated, inflated, packed_parts

@@ -15,7 +15,7 @@ import pytest
 
 import airflow_bookmarks
 from airflow_bookmarks.core.errors import OutOfBoundsError
-from airflow_bookmarks.core.plan import encode_moves, encode_paths
+from airflow_bookmarks.core.files.file_list import encode_moves, encode_paths
 from airflow_bookmarks.files.local import LocalFileSystem
 from airflow_bookmarks.files.s3.filesystem import S3FileSystem
 from airflow_bookmarks.lifecycle.changes.change import reset

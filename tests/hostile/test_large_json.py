@@ -15,9 +15,10 @@ from typing import Any
 import pytest
 
 from airflow_bookmarks.core.errors import LookFailedError, StateCorruptError, TooLargeHereError
+from airflow_bookmarks.core.files.file_list import decode_moves, decode_paths, decode_published, encode_moves
+from airflow_bookmarks.core.files.file_plan import FilePlan
 from airflow_bookmarks.core.job_state import MAX_STATE_BYTES, decode_states
 from airflow_bookmarks.core.ledger.file_ledger import Ledger
-from airflow_bookmarks.core.plan import FilePlan, decode_moves, decode_paths, decode_published, encode_moves
 from airflow_bookmarks.core.position import UpstreamPosition
 from airflow_bookmarks.core.selection.listing import FileInfo, Listing
 from airflow_bookmarks.core.text import stored_json

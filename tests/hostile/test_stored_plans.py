@@ -11,8 +11,9 @@ import pytest
 
 from airflow_bookmarks.cli import main
 from airflow_bookmarks.core.errors import OptionError, StateCorruptError
+from airflow_bookmarks.core.files.file_list import decode_moves, decode_paths, decode_published
+from airflow_bookmarks.core.files.file_plan import FilePlan
 from airflow_bookmarks.core.job_state import decode_states, parse_state, shown_states
-from airflow_bookmarks.core.plan import FilePlan, decode_moves, decode_paths, decode_published
 from airflow_bookmarks.core.position import UpstreamPosition
 from airflow_bookmarks.core.text.deflated import deflated, packed_parts
 from airflow_bookmarks.lifecycle.changes.change import Change, apply

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from airflow_bookmarks.core.plan import encode_moves, encode_paths
+from airflow_bookmarks.core.files.file_list import encode_moves, encode_paths
 from airflow_bookmarks.core.run import OutputEntry, RunKey
 from airflow_bookmarks.files.local import LocalFileSystem
 from airflow_bookmarks.sinks.files.sink import FilesSink

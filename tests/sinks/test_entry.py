@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from airflow_bookmarks.core.plan import decode_moves, decode_paths
+from airflow_bookmarks.core.files.file_list import decode_moves, decode_paths
 from airflow_bookmarks.core.run import OutputEntry, Payload
 from airflow_bookmarks.sinks.entry import discarded_entry, landed_entry, published_entry
 from airflow_bookmarks.sinks.staging import Staged

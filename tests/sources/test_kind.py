@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from airflow_bookmarks.core.errors import OptionError, StateCorruptError
-from airflow_bookmarks.core.plan import FilePlan
+from airflow_bookmarks.core.files.file_plan import FilePlan
 from airflow_bookmarks.core.selection.listing import Listing
 from airflow_bookmarks.sources.files.kind import FileKind
 from airflow_bookmarks.sources.kind import SourceKind

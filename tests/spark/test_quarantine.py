@@ -14,7 +14,7 @@ import pytest
 from pyspark.sql import DataFrame
 
 from airflow_bookmarks.core.errors import OptionError, QuarantineFullError, SchemaChangedError, SchemaUnknownError
-from airflow_bookmarks.core.plan import FilePlan
+from airflow_bookmarks.core.files.file_plan import FilePlan
 from airflow_bookmarks.files.local import LocalFileSystem
 from airflow_bookmarks.lifecycle.changes.change import rewind, set_position
 from airflow_bookmarks.lifecycle.inspect.pending import pending

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from airflow_bookmarks.core.errors import OptionError
+from airflow_bookmarks.core.files.file_plan import FilePlan
 from airflow_bookmarks.core.job import RunIdentity
-from airflow_bookmarks.core.plan import FilePlan
 from airflow_bookmarks.core.position import Position
 from airflow_bookmarks.core.run import SourceRef
 from airflow_bookmarks.core.selection.bound import Bound

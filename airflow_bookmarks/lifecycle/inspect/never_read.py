@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from airflow_bookmarks.core.errors import OptionError, SourceError
-from airflow_bookmarks.core.plan import FilePlan
+from airflow_bookmarks.core.files.file_plan import FilePlan
 from airflow_bookmarks.core.text.redaction import redacted
 from airflow_bookmarks.lifecycle.inspect.pending import recent_runs, recorded_on_change, recorded_plans
 from airflow_bookmarks.lifecycle.state.last_plan import READ_LATER

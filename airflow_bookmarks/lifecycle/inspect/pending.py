@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_bookmarks.core.amount import COUNT, FILES, UNIT, Amount
 from airflow_bookmarks.core.errors import LookRefusedError, OptionError, SourceError
+from airflow_bookmarks.core.files.file_plan import FilePlan
 from airflow_bookmarks.core.job_state import STATE_CONTEXT
-from airflow_bookmarks.core.plan import FilePlan
 from airflow_bookmarks.core.run import RunState, names_now
 from airflow_bookmarks.core.selection.listing import Listing, instant
 from airflow_bookmarks.core.selection.reason import EXCLUDED, UNMATCHED

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from airflow_bookmarks.core.plan import FilePlan
+    from airflow_bookmarks.core.files.file_plan import FilePlan
     from airflow_bookmarks.core.run import Run
     from airflow_bookmarks.core.selection.listing import FileInfo
     from airflow_bookmarks.files.filesystem import FileSystem

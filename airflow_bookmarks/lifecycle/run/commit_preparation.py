@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from airflow_bookmarks.core.errors import MisuseError
+from airflow_bookmarks.core.files.file_plan import FilePlan
 from airflow_bookmarks.core.job_state import STATE_CONTEXT
-from airflow_bookmarks.core.plan import FilePlan
 from airflow_bookmarks.lifecycle.protocol.recover import STARTS_FROM, STARTS_OVER
 from airflow_bookmarks.lifecycle.run.commit_builder import ContextOutcome, RunOutcome, StoredBodies, build_commit
 from airflow_bookmarks.lifecycle.state.start import position_at_start

@@ -14,10 +14,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from airflow_bookmarks.core.errors import MisuseError
+from airflow_bookmarks.core.files.file_plan import FilePlan
 from airflow_bookmarks.core.head import Head
 from airflow_bookmarks.core.job import RunIdentity, check_name
 from airflow_bookmarks.core.option import Choice, Option
-from airflow_bookmarks.core.plan import FilePlan
 from airflow_bookmarks.core.rules.start import BEGINNING, Start
 from airflow_bookmarks.core.rules.territory import Territory
 from airflow_bookmarks.core.selection.reason import QUARANTINED

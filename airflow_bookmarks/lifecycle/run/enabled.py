@@ -59,7 +59,8 @@ from airflow_bookmarks.store.bookmark_store import PLAN_INLINE_BYTES, BookmarkSt
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from airflow_bookmarks.core.plan import FilePlan, Plan
+    from airflow_bookmarks.core.files.file_plan import FilePlan
+    from airflow_bookmarks.core.plan import Plan
     from airflow_bookmarks.core.rules.emptiness import Increment
     from airflow_bookmarks.lifecycle.protocol.acquire import OnConflict
     from airflow_bookmarks.lifecycle.protocol.lease import RunEnvironment

@@ -20,9 +20,9 @@ from airflow_bookmarks.core.errors import (
     SourceChangedError,
     SourceSwitchedError,
 )
+from airflow_bookmarks.core.files.file_list import decode_moves
 from airflow_bookmarks.core.job import check_name
 from airflow_bookmarks.core.job_state import STATE_CONTEXT
-from airflow_bookmarks.core.plan import decode_moves
 from airflow_bookmarks.core.settings import PREFIX
 from airflow_bookmarks.lifecycle.protocol.failpoint import Failpoint
 from airflow_bookmarks.lifecycle.run.checks.replayable import check_not_overwritten, replayable_run

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from contextlib import AbstractContextManager
 
+    from airflow_bookmarks.core.files.file_plan import FilePlan
     from airflow_bookmarks.core.option import Option
-    from airflow_bookmarks.core.plan import FilePlan
     from airflow_bookmarks.core.position import Greatest
     from airflow_bookmarks.core.run import ContextState
     from airflow_bookmarks.lifecycle.protocol.source_cleanup import Disposal

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from airflow_bookmarks.core.errors import ManifestError, OptionError, SourceError
-from airflow_bookmarks.core.plan import FilePlan
+from airflow_bookmarks.core.files.file_plan import FilePlan
 from airflow_bookmarks.files.filesystem import store_of
 from airflow_bookmarks.files.opener import open_filesystem
 

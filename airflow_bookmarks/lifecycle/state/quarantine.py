@@ -23,8 +23,8 @@ from airflow_bookmarks.sources.registry import has_ledger
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from airflow_bookmarks.core.files.file_plan import FilePlan
     from airflow_bookmarks.core.head import Head
-    from airflow_bookmarks.core.plan import FilePlan
     from airflow_bookmarks.sources.source import PlanInput
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
 

@@ -17,8 +17,9 @@ if TYPE_CHECKING:
     import logging
     from collections.abc import Mapping
 
+    from airflow_bookmarks.core.files.file_plan import FilePlan
     from airflow_bookmarks.core.head import Head
-    from airflow_bookmarks.core.plan import FilePlan, Plan
+    from airflow_bookmarks.core.plan import Plan
     from airflow_bookmarks.core.run import ContextState, OutputEntry, Run
 
 
@@ -155,7 +156,7 @@ def log_found(log: logging.Logger, job: str, ctx: str, kind: str, watermark: str
 
 def log_planned(log: logging.Logger, job: str, ctx: str, plan: Plan) -> None:
     """Log what a run will read of how much, and what it leaves."""
-    from airflow_bookmarks.core.plan import FilePlan  # numpy comes with it, which a DAG file does not need
+    from airflow_bookmarks.core.files.file_plan import FilePlan  # numpy comes with it, which a DAG file does not need
 
     if isinstance(plan, FilePlan):
         _log_files(log, job, ctx, plan)

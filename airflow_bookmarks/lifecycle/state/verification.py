@@ -10,7 +10,7 @@ import numpy as np
 
 from airflow_bookmarks.core.amount import FILES
 from airflow_bookmarks.core.errors import OptionError, SourceChangedError
-from airflow_bookmarks.core.plan import FilePlan
+from airflow_bookmarks.core.files.file_plan import FilePlan
 from airflow_bookmarks.core.selection.reason import MISSING
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from airflow_bookmarks.core.errors import CleanRefusedError, OutOfBoundsError
-from airflow_bookmarks.core.plan import decode_paths, decode_published
+from airflow_bookmarks.core.files.file_list import decode_paths, decode_published
 from airflow_bookmarks.core.rules.territory import OutputBounds, StagingBounds, parts_below, published_key
 from airflow_bookmarks.core.run import RunState
 from airflow_bookmarks.core.selection.listing import FileInfo

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from airflow_bookmarks.core.plan import decode_moves, decode_paths
+from airflow_bookmarks.core.files.file_list import decode_moves, decode_paths
 from airflow_bookmarks.core.rules.territory import (
     SIDE_FOLDER,
     OutputBounds,

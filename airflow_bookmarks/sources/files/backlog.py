@@ -23,7 +23,7 @@ from airflow_bookmarks.core.selection.partition import placed, roots_above
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from airflow_bookmarks.core.plan import FilePlan
+    from airflow_bookmarks.core.files.file_plan import FilePlan
     from airflow_bookmarks.core.position import Position
     from airflow_bookmarks.sources.source import PlanInput
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from airflow_bookmarks.core.errors import OptionError
+from airflow_bookmarks.core.files.file_plan import FilePlan, union
 from airflow_bookmarks.core.ledger.file_ledger import Known, Ledger
-from airflow_bookmarks.core.plan import FilePlan, union
 from airflow_bookmarks.core.selection.listing import instant
 from airflow_bookmarks.core.text.instant import to_text
 from airflow_bookmarks.sources.files.planner import FileSource, advance_files, recorded_files, roots_in

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from airflow_bookmarks.core.errors import MisuseError, OptionError, OverwrittenError, SourceMissingError
+from airflow_bookmarks.core.files.file_plan import FilePlan, PartitionCounts
 from airflow_bookmarks.core.ledger.file_ledger import Known, Ledger
 from airflow_bookmarks.core.ledger.segment import bare_name
 from airflow_bookmarks.core.order import TIME
-from airflow_bookmarks.core.plan import FilePlan, PartitionCounts
 from airflow_bookmarks.core.position import Position
 from airflow_bookmarks.core.run import SourceRef
 from airflow_bookmarks.core.selection.bound import LOOKED_AT, WAITING_BYTES, WAITING_FROM, WAITING_OLDEST

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from airflow_bookmarks.core.errors import StateCorruptError
+from airflow_bookmarks.core.files.file_plan import FilePlan, UpstreamPlan, union
 from airflow_bookmarks.core.order import NUMBER
-from airflow_bookmarks.core.plan import FilePlan, UpstreamPlan, union
 from airflow_bookmarks.core.position import UpstreamPosition
 from airflow_bookmarks.sources.kind import SourceKind
 from airflow_bookmarks.sources.seek import upstream_at

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from airflow_bookmarks.core.errors import LookRefusedError, OptionError, SourceChangedError
-from airflow_bookmarks.core.plan import decode_published
+from airflow_bookmarks.core.files.file_list import decode_published
 from airflow_bookmarks.core.selection.listing import FileInfo, Listing
 from airflow_bookmarks.files.opener import open_one_filesystem
 from airflow_bookmarks.store.outputs import paths_replaced_by_sides

@@ -11,7 +11,7 @@ from airflow_bookmarks.core.text.instant import from_text
 from airflow_bookmarks.core.timeline import living_runs
 
 if TYPE_CHECKING:
-    from airflow_bookmarks.core.plan import FilePlan
+    from airflow_bookmarks.core.files.file_plan import FilePlan
     from airflow_bookmarks.core.rules.start import Start
     from airflow_bookmarks.sources.source import PlanInput
     from airflow_bookmarks.store.bookmark_store import BookmarkStore

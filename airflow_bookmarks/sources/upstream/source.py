@@ -10,7 +10,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from airflow_bookmarks.core.errors import MisuseError, OptionError, SourceSwitchedError
-from airflow_bookmarks.core.plan import UpstreamPlan, UpstreamWindow
+from airflow_bookmarks.core.files.file_plan import UpstreamPlan
+from airflow_bookmarks.core.plan import UpstreamWindow
 from airflow_bookmarks.core.position import UpstreamPosition
 from airflow_bookmarks.core.run import RunState, SourceRef
 from airflow_bookmarks.core.selection.bound import UNBOUND, Bound
@@ -28,8 +29,8 @@ from airflow_bookmarks.sources.upstream.stored_plan import entry_of_stored, form
 from airflow_bookmarks.sources.upstream.written import newest_entry, written_by
 
 if TYPE_CHECKING:
+    from airflow_bookmarks.core.files.file_plan import FilePlan
     from airflow_bookmarks.core.head import Head
-    from airflow_bookmarks.core.plan import FilePlan
     from airflow_bookmarks.core.position import Position
     from airflow_bookmarks.core.rules.schema import Fold
     from airflow_bookmarks.core.run import OutputEntry

@@ -12,7 +12,8 @@ from airflow_bookmarks.store.transitions.collection import collected_until
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-    from airflow_bookmarks.core.plan import FilePlan, UpstreamWindow
+    from airflow_bookmarks.core.files.file_plan import FilePlan
+    from airflow_bookmarks.core.plan import UpstreamWindow
     from airflow_bookmarks.core.run import OutputEntry
     from airflow_bookmarks.sources.upstream.job import UpstreamJob
     from airflow_bookmarks.sources.upstream.layout import GivenLayout, Likeness

@@ -6,13 +6,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from airflow_bookmarks.core.errors import SourceError
-from airflow_bookmarks.core.plan import decode_moves
+from airflow_bookmarks.core.files.file_list import decode_moves
 from airflow_bookmarks.store.outputs import numbers_replacing
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from airflow_bookmarks.core.plan import FilePlan, UpstreamWindow
+    from airflow_bookmarks.core.files.file_plan import FilePlan
+    from airflow_bookmarks.core.plan import UpstreamWindow
     from airflow_bookmarks.core.run import OutputEntry
     from airflow_bookmarks.sources.upstream.job import UpstreamJob
     from airflow_bookmarks.sources.upstream.selection import SelectedRuns

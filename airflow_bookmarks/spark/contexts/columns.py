@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Generic
 
 from airflow_bookmarks.core.errors import SourceError
-from airflow_bookmarks.core.plan import FilePlan
+from airflow_bookmarks.core.files.file_plan import FilePlan
 from airflow_bookmarks.core.rules.schema import with_unseen
 from airflow_bookmarks.core.selection.reason import OVER_BOUND
 from airflow_bookmarks.core.text.cause import cause_of

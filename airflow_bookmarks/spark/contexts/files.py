@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql.types import StructType
 
-from airflow_bookmarks.core.plan import FilePlan
+from airflow_bookmarks.core.files.file_plan import FilePlan
 from airflow_bookmarks.core.selection.listing import Listing
 from airflow_bookmarks.core.selection.partition import placed, roots_above
 from airflow_bookmarks.core.selection.reason import OTHER_SHARDS

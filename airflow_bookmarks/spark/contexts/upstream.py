@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from pyspark.sql.types import StructType
 
 from airflow_bookmarks.core.errors import SchemaUnknownError, SourceMissingError
+from airflow_bookmarks.core.files.file_plan import FilePlan
 from airflow_bookmarks.core.metadata.output import OutputMetadata
-from airflow_bookmarks.core.plan import FilePlan
 from airflow_bookmarks.core.rules.until import until_of
 from airflow_bookmarks.files.opener import open_one_filesystem
 from airflow_bookmarks.lifecycle.changes.naming import key_of

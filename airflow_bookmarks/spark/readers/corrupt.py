@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, DataFrameReader, SparkSession
 
-    from airflow_bookmarks.core.plan import FilePlan
+    from airflow_bookmarks.core.files.file_plan import FilePlan
     from airflow_bookmarks.files.filesystem import FileSystem
     from airflow_bookmarks.spark.readers.format import Format
 

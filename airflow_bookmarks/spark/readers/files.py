@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
-    from airflow_bookmarks.core.plan import FilePlan
+    from airflow_bookmarks.core.files.file_plan import FilePlan
     from airflow_bookmarks.files.filesystem import FileSystem
 
 log = logging.getLogger(__name__)

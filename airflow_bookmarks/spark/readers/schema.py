@@ -42,7 +42,7 @@ from airflow_bookmarks.spark.readers.head import avro_schema, by_head, first_lin
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from airflow_bookmarks.core.plan import FilePlan
+    from airflow_bookmarks.core.files.file_plan import FilePlan
     from airflow_bookmarks.core.selection.listing import Listing
     from airflow_bookmarks.files.filesystem import FileSystem
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from airflow_bookmarks.core.plan import decode_moves, decode_paths
+from airflow_bookmarks.core.files.file_list import decode_moves, decode_paths
 from airflow_bookmarks.core.rules.territory import Territory
 from airflow_bookmarks.core.run import RunKey, RunState
 from airflow_bookmarks.files.opener import open_to_change

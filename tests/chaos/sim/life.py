@@ -12,8 +12,8 @@ from airflow_bookmarks.core.errors import (
     BookmarkError,
     StoreUnavailableError,
 )
+from airflow_bookmarks.core.files.file_plan import FilePlan
 from airflow_bookmarks.core.job import RunIdentity
-from airflow_bookmarks.core.plan import FilePlan
 from airflow_bookmarks.core.selection.listing import instant
 from airflow_bookmarks.core.selection.reason import OVER_BOUND
 from airflow_bookmarks.core.text.instant import to_text

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from airflow_bookmarks.core.plan import FilePlan
+from airflow_bookmarks.core.files.file_plan import FilePlan
 from airflow_bookmarks.core.selection.reason import EXPIRED, LATE, MISSING, OVER_BOUND
 from tests.chaos.sim.files import SimFiles
 from tests.chaos.sim.habit import Habit

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from airflow_bookmarks.core.errors import BookmarkError
+from airflow_bookmarks.core.files.file_plan import FilePlan
 from airflow_bookmarks.core.job import RunIdentity
 from airflow_bookmarks.core.option import Choice
-from airflow_bookmarks.core.plan import FilePlan
 from airflow_bookmarks.lifecycle.run.detached import DetachedRun
 from airflow_bookmarks.sinks.staging import Mode, StagingRequest, collect_staged
 from tests.chaos.sim.files import SimFile

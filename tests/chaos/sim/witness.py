@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from airflow_bookmarks.core.plan import FilePlan
+from airflow_bookmarks.core.files.file_plan import FilePlan
 from airflow_bookmarks.core.run import RunKey
 from airflow_bookmarks.files.filesystem import Listed
 from airflow_bookmarks.sources.registry import kind_of

@@ -34,10 +34,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from airflow_bookmarks.core.errors import FencedError
+from airflow_bookmarks.core.files.file_plan import FilePlan
 from airflow_bookmarks.core.job import RunIdentity
 from airflow_bookmarks.core.ledger.file_ledger import Known, Ledger
 from airflow_bookmarks.core.ledger.segment import Bits64, Hasher, blake2b_64
-from airflow_bookmarks.core.plan import FilePlan
 from airflow_bookmarks.core.rules.start import BEGINNING, Start
 from airflow_bookmarks.core.selection.bound import Bound
 from airflow_bookmarks.core.selection.listing import FileInfo, Listing

@@ -9,9 +9,9 @@ from dataclasses import replace
 import pytest
 
 from airflow_bookmarks.core.errors import QuarantineFullError, StateCorruptError
+from airflow_bookmarks.core.files.file_plan import FilePlan
 from airflow_bookmarks.core.ledger.file_ledger import Ledger
 from airflow_bookmarks.core.ledger.quarantine import ERROR_LENGTH, MAX_BYTES, MAX_FILES, Quarantine, QuarantinedFile
-from airflow_bookmarks.core.plan import FilePlan
 from airflow_bookmarks.core.selection.listing import FileInfo, Listing
 
 BROKEN = FileInfo("s3a://lake/raw/b.csv", 10, 1_000)

@@ -11,9 +11,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from airflow_bookmarks.core.errors import OptionError, StateCorruptError
+from airflow_bookmarks.core.files.file_plan import FilePlan
 from airflow_bookmarks.core.ledger.gap import gaps_in_words, shown_gaps
 from airflow_bookmarks.core.ledger.seen import MAX_RANGES, SHOWN_RANGES, SeenRanges, days
-from airflow_bookmarks.core.plan import FilePlan
 from airflow_bookmarks.core.rules.condition import is_reached
 from airflow_bookmarks.core.selection.listing import FileInfo, Listing
 from airflow_bookmarks.core.selection.sequence import SequenceRule, SequenceStart, dense_ranks, highest, rank_of

@@ -17,7 +17,7 @@ from airflow_bookmarks.core.errors import (
     ShardsBusyError,
     ShardsLeftError,
 )
-from airflow_bookmarks.core.plan import FilePlan
+from airflow_bookmarks.core.files.file_plan import FilePlan
 from airflow_bookmarks.core.rules.shard import shard_name, shard_names, shards
 from airflow_bookmarks.core.text.identity import Identity
 from airflow_bookmarks.lifecycle.changes.approval import protect

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from airflow_bookmarks.core.plan import FilePlan
+from airflow_bookmarks.core.files.file_plan import FilePlan
 from airflow_bookmarks.lifecycle.inspect.pending import pending
 from airflow_bookmarks.lifecycle.inspect.runs import history
 from airflow_bookmarks.sinks.staging import Mode

@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from airflow_bookmarks.core.errors import RunUnknownError, SourceError
-from airflow_bookmarks.core.plan import FilePlan
+from airflow_bookmarks.core.files.file_plan import FilePlan
 from airflow_bookmarks.lifecycle.changes.change import reset, rewind, set_position, undo, unlock
 from airflow_bookmarks.lifecycle.inspect.pending import PendingContext, PendingInput, pending
 from airflow_bookmarks.lifecycle.protocol.failpoint import Failpoint

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from airflow_bookmarks.core.errors import JobUnknownError, StateCorruptError
+from airflow_bookmarks.core.files.file_plan import FilePlan
 from airflow_bookmarks.core.ledger.file_ledger import Ledger
-from airflow_bookmarks.core.plan import FilePlan
 from airflow_bookmarks.core.run import Run, RunKey
 from airflow_bookmarks.core.text.instant import utc_now
 from airflow_bookmarks.lifecycle.changes.change import reset, rewind, set_position, undo

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from airflow_bookmarks.core.errors import MisuseError
-from airflow_bookmarks.core.plan import FilePlan
+from airflow_bookmarks.core.files.file_plan import FilePlan
 from airflow_bookmarks.lifecycle.maintenance.doctor import examine
 from airflow_bookmarks.lifecycle.run.session import RunSession
 from airflow_bookmarks.sinks.staging import Mode, StagingRequest, collect_staged

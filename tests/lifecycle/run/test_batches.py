@@ -21,7 +21,7 @@ from typing import Any
 import pytest
 
 from airflow_bookmarks.core.errors import FencedError, MisuseError, OptionError
-from airflow_bookmarks.core.plan import FilePlan
+from airflow_bookmarks.core.files.file_plan import FilePlan
 from airflow_bookmarks.core.rules.start import Start
 from airflow_bookmarks.core.selection.bound import Bound
 from airflow_bookmarks.core.selection.reason import BEFORE_START, LATE, OVER_BOUND, QUARANTINED

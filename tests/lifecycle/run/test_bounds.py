@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from airflow_bookmarks.core.errors import OptionError
+from airflow_bookmarks.core.files.file_plan import FilePlan
 from airflow_bookmarks.core.ledger.file_ledger import Ledger
-from airflow_bookmarks.core.plan import FilePlan
 from airflow_bookmarks.core.rules.start import Start
 from airflow_bookmarks.core.run import Run
 from airflow_bookmarks.core.selection.bound import Bound

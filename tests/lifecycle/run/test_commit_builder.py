@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
+from airflow_bookmarks.core.files.file_plan import FilePlan, UpstreamPlan
 from airflow_bookmarks.core.job_state import STATE_CONTEXT, STATE_KIND
-from airflow_bookmarks.core.plan import FilePlan, UpstreamPlan, UpstreamWindow
+from airflow_bookmarks.core.plan import UpstreamWindow
 from airflow_bookmarks.core.position import Edge, Greatest, Position
 from airflow_bookmarks.core.run import ContextState, OutputEntry, Payload, RunKey
 from airflow_bookmarks.core.selection.listing import FileInfo, Listing

@@ -22,7 +22,7 @@ from airflow_bookmarks.core.errors import (
     SourceChangedError,
     UpstreamReplayedError,
 )
-from airflow_bookmarks.core.plan import FilePlan
+from airflow_bookmarks.core.files.file_plan import FilePlan
 from airflow_bookmarks.core.run import RunState
 from airflow_bookmarks.core.text.instant import utc_now
 from airflow_bookmarks.lifecycle.changes.change import Change, reset, rewind

@@ -22,8 +22,8 @@ from airflow_bookmarks.core.errors import (
     SourceError,
     SourceMissingError,
 )
+from airflow_bookmarks.core.files.file_plan import FilePlan
 from airflow_bookmarks.core.head import Head
-from airflow_bookmarks.core.plan import FilePlan
 from airflow_bookmarks.core.run import RunState
 from airflow_bookmarks.core.selection.listing import FileInfo, Listing
 from airflow_bookmarks.files.local import LocalFileSystem

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from airflow_bookmarks.core.errors import OptionError, SourceMissingError
-from airflow_bookmarks.core.plan import FilePlan
+from airflow_bookmarks.core.files.file_plan import FilePlan
 from airflow_bookmarks.core.rules.shard import VirtualShard
 from airflow_bookmarks.lifecycle.changes.change import set_position
 from airflow_bookmarks.lifecycle.inspect.pending import pending

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from airflow_bookmarks.core.errors import OptionError, UnmatchedError
+from airflow_bookmarks.core.files.file_plan import FilePlan
 from airflow_bookmarks.core.ledger.gap import gaps_in_words
-from airflow_bookmarks.core.plan import FilePlan
 from airflow_bookmarks.core.position import Greatest
 from airflow_bookmarks.core.rules.shard import VirtualShard
 from airflow_bookmarks.core.rules.start import Start

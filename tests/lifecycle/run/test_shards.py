@@ -19,7 +19,7 @@ from airflow_bookmarks.core.errors import (
     OptionError,
     SourceChangedError,
 )
-from airflow_bookmarks.core.plan import FilePlan
+from airflow_bookmarks.core.files.file_plan import FilePlan
 from airflow_bookmarks.core.rules.shard import (
     ShardBy,
     ShardShare,

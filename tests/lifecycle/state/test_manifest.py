@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from airflow_bookmarks.core.errors import ManifestError, OptionError
-from airflow_bookmarks.core.plan import FilePlan
+from airflow_bookmarks.core.files.file_plan import FilePlan
 from airflow_bookmarks.core.selection.listing import Listing
 from airflow_bookmarks.files import opener
 from airflow_bookmarks.files.access import FileAccess, reached_by

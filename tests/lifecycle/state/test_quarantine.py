@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from airflow_bookmarks.core.errors import OptionError, QuarantineFullError
+from airflow_bookmarks.core.files.file_plan import FilePlan
 from airflow_bookmarks.core.job import RunIdentity
 from airflow_bookmarks.core.ledger import quarantine
-from airflow_bookmarks.core.plan import FilePlan
 from airflow_bookmarks.core.position import Greatest
 from airflow_bookmarks.core.selection.bound import Bound
 from airflow_bookmarks.lifecycle.changes.change import Change, reset, rewind, set_position, undo

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from airflow_bookmarks.core.errors import OptionError
+from airflow_bookmarks.core.files.file_plan import FilePlan
 from airflow_bookmarks.core.option import Choice
-from airflow_bookmarks.core.plan import FilePlan
 from airflow_bookmarks.core.rules.start import BEGINNING, Start
 from airflow_bookmarks.core.selection.listing import Listing
 from airflow_bookmarks.core.selection.reason import BEFORE_START

@@ -15,8 +15,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from airflow_bookmarks.core.files.file_plan import FilePlan
 from airflow_bookmarks.core.ledger.file_ledger import Known, Ledger
-from airflow_bookmarks.core.plan import FilePlan
 from airflow_bookmarks.core.selection.bound import Bound
 from airflow_bookmarks.core.selection.listing import FileInfo, Listing
 from airflow_bookmarks.files.filesystem import Listed

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from airflow_bookmarks.core.errors import SourceError
-from airflow_bookmarks.core.plan import FilePlan
+from airflow_bookmarks.core.files.file_plan import FilePlan
 from airflow_bookmarks.core.selection.partition import settle_types
 from airflow_bookmarks.files.local import LocalFileSystem
 from airflow_bookmarks.sources.files import planner as file_source

@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from airflow_bookmarks.core.errors import StateCorruptError, StoreAccessError
-from airflow_bookmarks.core.plan import FilePlan, decode_moves, decode_paths, decode_published
+from airflow_bookmarks.core.files.file_list import decode_moves, decode_paths, decode_published
+from airflow_bookmarks.core.files.file_plan import FilePlan
 from airflow_bookmarks.core.timeline import Ancestry, living_runs
 from airflow_bookmarks.sources.registry import find_kind, own_errors
 from airflow_bookmarks.store.codec import item

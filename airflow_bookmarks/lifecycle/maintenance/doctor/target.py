@@ -15,7 +15,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from airflow_bookmarks.core.errors import OptionError, OutOfBoundsError, SinkUnknownError, SourceError
-from airflow_bookmarks.core.plan import decode_paths
+from airflow_bookmarks.core.files.file_list import decode_paths
 from airflow_bookmarks.core.rules.territory import OutputBounds, Territory
 from airflow_bookmarks.core.run import RunKey, RunState
 from airflow_bookmarks.core.selection.listing import FileInfo

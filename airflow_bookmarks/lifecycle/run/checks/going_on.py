@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from airflow_bookmarks.core.errors import MisuseError
-from airflow_bookmarks.core.plan import FilePlan
+from airflow_bookmarks.core.files.file_plan import FilePlan
 
 if TYPE_CHECKING:
     from airflow_bookmarks.core.plan import Plan

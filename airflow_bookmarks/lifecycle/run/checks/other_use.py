@@ -37,8 +37,9 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
+    from airflow_bookmarks.core.files.file_plan import FilePlan
     from airflow_bookmarks.core.head import Head
-    from airflow_bookmarks.core.plan import FilePlan, Plan
+    from airflow_bookmarks.core.plan import Plan
     from airflow_bookmarks.core.run import ContextState, PlanEntry
     from airflow_bookmarks.core.selection.listing import Listing
     from airflow_bookmarks.lifecycle.run.use.inputs import RunInputs

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from airflow_bookmarks.core.errors import SourceMissingError
-from airflow_bookmarks.core.plan import FilePlan, Plan
+from airflow_bookmarks.core.files.file_plan import FilePlan
 from airflow_bookmarks.core.run import RunKey
 from airflow_bookmarks.core.selection.group import BY_PARTITION, partition_key
 from airflow_bookmarks.core.selection.partition import partition_values
@@ -36,6 +36,7 @@ from airflow_bookmarks.sources.registry import has_ledger
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+    from airflow_bookmarks.core.plan import Plan
     from airflow_bookmarks.core.run import OutputEntry, Run
     from airflow_bookmarks.sinks.staging import Staged
     from airflow_bookmarks.store.bookmark_store import BookmarkStore, LeaseGrant

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from airflow_bookmarks.core.errors import ChangeRefusedError, RunUnknownError
-from airflow_bookmarks.core.plan import decode_moves
+from airflow_bookmarks.core.files.file_list import decode_moves
 from airflow_bookmarks.core.position import lowest_replayed
 from airflow_bookmarks.core.run import RunState
 from airflow_bookmarks.core.timeline import last_common_run, living_runs

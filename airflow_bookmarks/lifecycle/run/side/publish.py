@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from airflow_bookmarks.core.errors import BookmarkError, PublishError, SinkUnknownError
-from airflow_bookmarks.core.plan import encode_paths
+from airflow_bookmarks.core.files.file_list import encode_paths
 from airflow_bookmarks.core.rules.territory import Territory
 from airflow_bookmarks.lifecycle.protocol.publish import steps_of
 from airflow_bookmarks.lifecycle.state.discard import is_published, log_discarded

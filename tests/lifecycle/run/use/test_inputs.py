@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from airflow_bookmarks.core.errors import MisuseError
-from airflow_bookmarks.core.plan import FilePlan
+from airflow_bookmarks.core.files.file_plan import FilePlan
 from airflow_bookmarks.core.selection.listing import FileInfo, Listing
 from airflow_bookmarks.lifecycle.run.use.inputs import PlannedContext, RunInputs
 from airflow_bookmarks.sources.source import PlanInput

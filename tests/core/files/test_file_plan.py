@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
-from airflow_bookmarks.core import plan as plans
 from airflow_bookmarks.core.errors import StateCorruptError
-from airflow_bookmarks.core.plan import FilePlan
+from airflow_bookmarks.core.files import columns
+from airflow_bookmarks.core.files import file_plan as plans
+from airflow_bookmarks.core.files.file_plan import FilePlan
 from airflow_bookmarks.core.selection.listing import FileInfo, Listing
 from airflow_bookmarks.core.text.deflated import inflated
 
@@ -35,7 +36,8 @@ def unpacked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         seen.append(what)
         return inflated(body, what)
 
-    monkeypatch.setattr(plans, "inflated", noted)
+    for module in (plans, columns):
+        monkeypatch.setattr(module, "inflated", noted)
     return seen
 
 
