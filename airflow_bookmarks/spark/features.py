@@ -2,6 +2,7 @@
 
 feature                       lacking in                    what becomes of a job
 a whole conf at once          PySpark 3.5                   the conf is asked for by SQL
+secrets in a conf             Spark Connect 4.0             a warning names those of S3 that are not known here
 frames listed once            Spark Connect                 plans are read by paths; read_by="directory" is refused
 all observations of a write   Spark Connect before 4.1      outputs are counted after the write; options are refused
 a format                      avro: all, xml: PySpark 3.5   a read or write of it is refused, with the package to add
@@ -68,12 +69,25 @@ def interrupt(spark: SparkSession) -> None:
 
 
 def session_conf(spark: SparkSession) -> dict[str, str]:
-    """Return the whole conf of a session."""
+    """Return the whole conf of a session; see `hidden_conf` for what it may lack."""
     if hasattr(spark.conf, "getAll"):
         return dict(spark.conf.getAll)
-    shown = {row["key"]: row["value"] for row in spark.sql("SET").collect()}
-    hidden = {key: spark.conf.get(key, "") or "" for key, value in shown.items() if value == _REDACTED}
-    return {**shown, **hidden}
+    shown = _conf_by_sql(spark)
+    told = {key: spark.conf.get(key, None) if value == _REDACTED else value for key, value in shown.items()}
+    return {key: value for key, value in told.items() if value is not None}
+
+
+def hidden_conf(spark: SparkSession) -> tuple[str, ...]:
+    """Return the keys of a session's conf whose values it keeps to itself, sorted: a server may hide its secrets."""
+    if not is_connect(spark):
+        return ()
+    secret = [key for key, value in _conf_by_sql(spark).items() if value == _REDACTED]
+    return tuple(sorted(key for key in secret if spark.conf.get(key, None) is None))
+
+
+def _conf_by_sql(spark: SparkSession) -> dict[str, str]:
+    """Return the conf of a session as SQL shows it, with secrets redacted."""
+    return {row["key"]: row["value"] for row in spark.sql("SET").collect()}
 
 
 def tells_observations(spark: SparkSession) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import threading
 from dataclasses import dataclass
 from importlib import metadata
@@ -16,7 +17,7 @@ from airflow_bookmarks.core.errors import VersionMismatchError
 from airflow_bookmarks.files.access import FileAccess
 from airflow_bookmarks.files.hadoop.hdfs_settings import HdfsSettings
 from airflow_bookmarks.files.s3.settings import S3Settings
-from airflow_bookmarks.spark.features import SPARK_ERRORS, lists_once, session_conf, tells_observations
+from airflow_bookmarks.spark.features import SPARK_ERRORS, hidden_conf, lists_once, session_conf, tells_observations
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -26,9 +27,13 @@ if TYPE_CHECKING:
 
     from airflow_bookmarks.spark.watermark import WatermarkColumn
 
+log = logging.getLogger(__name__)
+
 # Spark lists explicit paths by a job of its own above 32 of them; eight tasks do what 10,000 would (23 s against 1 s
 # for 10,000 paths).
 LISTING_CONF = {"spark.sql.sources.parallelPartitionDiscovery.parallelism": "8"}
+
+_OF_S3 = ("spark.hadoop.fs.s3a.", "spark.bookmarks.s3.")  # by which credentials are given
 
 _SOON_S = 0.5
 _AT_LAST_S = 20.0
@@ -46,6 +51,12 @@ def session_access(spark: SparkSession) -> FileAccess:
         OptionError: what its conf says of S3 or HDFS is unknown or contradicts itself.
     """
     conf = session_conf(spark)
+    if hidden := [key for key in hidden_conf(spark) if key.startswith(_OF_S3)]:
+        log.warning(
+            "this Spark Connect server does not show %s to its client: the driver plans and publishes in S3 with the "
+            "credentials that boto3 finds (AWS_ACCESS_KEY_ID, a profile, a role), Spark with those of the server",
+            ", ".join(hidden),
+        )
     return FileAccess(S3Settings.of_spark_conf(conf), HdfsSettings.of_spark_conf(conf))
 
 

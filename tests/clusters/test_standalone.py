@@ -47,6 +47,7 @@ def test_each_dag_run_reads_only_what_is_new(
     assert worker_secret not in said.out + said.err
 
 
+@pytest.mark.thorough  # test_yarn.py and test_livy.py show it of other clusters
 def test_no_process_and_no_file_of_spark_shows_the_credentials_of_the_worker(
     on_standalone: Scene, worker_secret: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -75,6 +76,7 @@ def test_no_process_and_no_file_of_spark_shows_the_credentials_of_the_worker(
     on_standalone.check_whole()
 
 
+@pytest.mark.thorough  # test_yarn.py and test_livy.py show it of other clusters
 def test_worker_publishes_what_a_driver_committed_that_was_killed_then(
     on_standalone: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -102,6 +104,7 @@ def test_retry_reads_what_a_driver_had_staged_that_was_killed_then(on_standalone
     on_standalone.check_whole()
 
 
+@pytest.mark.thorough  # test_yarn.py and test_livy.py show it of other clusters
 def test_killed_task_stops_spark_submit_and_its_driver_cannot_commit(on_standalone: Scene) -> None:
     on_standalone.land("a", "a")
     with held(on_standalone, "manual__1") as attempt:

@@ -26,11 +26,14 @@ def test_tests_of_a_group_run_in_one_process(tmp_path: Path) -> None:
     tests = tmp_path / "test_groups_of_its_own.py"
     tests.write_text(TESTS.format(folder=str(ran)))
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
+    environment["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"  # the others take most of a minute to import on a busy machine
     command = [
         sys.executable,
         "-m",
         "pytest",
         "-q",
+        "-p",
+        "xdist",
         "-n",
         "2",
         "--dist",

@@ -16,6 +16,7 @@ from airflow_bookmarks.core.errors import OptionError
 from airflow_bookmarks.spark.features import (
     SPARK_ERRORS,
     check_format,
+    hidden_conf,
     is_connect,
     lists_once,
     names_columns_once,
@@ -42,6 +43,14 @@ def _without_observations(spark: SparkSession) -> str:
         if tells_observations(spark)
         else "no Observation: this Spark Connect does not tell all that a write has seen"
     )
+
+
+def _without_secrets(spark: SparkSession) -> str:
+    spark.conf.set("spark.tests.password", "pass")
+    try:
+        return "no secrets in a conf: this Spark Connect hides them" if hidden_conf(spark) else ""
+    finally:
+        spark.conf.unset("spark.tests.password")
 
 
 @cache
@@ -99,6 +108,7 @@ MISSING: Mapping[str, Callable[[SparkSession], str]] = {
     "listing once": _without_listing_once,
     "observations": _without_observations,
     "whole errors": _without_whole_errors,
+    "secrets": _without_secrets,
     "wider types": _without_wider_types,
     "xml": _without_xml,
 }

@@ -63,6 +63,7 @@ def test_rows_of_an_output_are_counted_where_there_are_no_observations(lake: Lak
     assert lake.visible() != []
 
 
+@pytest.mark.needs("secrets")
 def test_conf_is_whole_and_hides_nothing_of_what_the_session_was_told(spark: SparkSession) -> None:
     told = {"spark.bookmarks.job": "a.b", "spark.bookmarks.password": "pass", "spark.bookmarks.odd": "a=b;c 'd' é"}
     for key, value in told.items():
@@ -91,11 +92,42 @@ class OneByOne:
         return self._conf.get(key, default)
 
 
+@pytest.mark.needs("secrets")
 def test_conf_that_can_only_be_asked_for_by_sql_is_the_same(spark: SparkSession) -> None:
     spark.conf.set("spark.bookmarks.password", "pass")
     by_sql: Any = ConfBySql(spark)
     assert session_conf(by_sql)["spark.bookmarks.password"] == "pass"
     assert session_conf(by_sql).keys() >= {"spark.app.name", "spark.sql.session.timeZone"}
+
+
+class Hiding(ConfBySql):
+    """The session of a server that shows nobody its secrets, as that of Spark Connect 4.0."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        super().__init__(spark)
+        self.conf = HidingConf(spark)
+
+
+class HidingConf(OneByOne):
+    def get(self, key: str, default: str | None) -> str | None:
+        return default if key.endswith("secret.key") else super().get(key, default)
+
+
+def test_secrets_of_s3_that_a_server_hides_are_named_and_no_others(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(features, "is_connect", lambda spark: True)
+    for key in ("spark.hadoop.fs.s3a.secret.key", "spark.bookmarks.s3.secret.key", "spark.other.secret.key"):
+        spark.conf.set(key, "kept to itself")
+    hiding: Any = Hiding(spark)
+
+    access = session.session_access(hiding)
+
+    assert access.s3.access.secret_key is None
+    (warning,) = [record.getMessage() for record in caplog.records if record.name == session.log.name]
+    assert "does not show spark.bookmarks.s3.secret.key, spark.hadoop.fs.s3a.secret.key to its client" in warning
+    assert "spark.other" not in warning
+    assert "kept to itself" not in caplog.text
 
 
 class Collecting:

@@ -362,6 +362,8 @@ def market(tmp_path_factory: pytest.TempPathFactory) -> tuple[Shop, RecordingTab
     return shop, table
 
 
+MARKET = pytest.mark.xdist_group("market")  # which takes half a minute to make, in each process that has such a test
+
 WAITS_OF_200: dict[str, Callable[[int], Wait]] = {
     "consumers": lambda number: news(f"up_{number}", f"down_{number}"),
     "DAG runs": lambda number: Wait((f"up_{number}",), DagRunDone("second")),
@@ -371,6 +373,7 @@ WAITS_OF_200: dict[str, Callable[[int], Wait]] = {
 }
 
 
+@MARKET
 @pytest.mark.parametrize("kind", WAITS_OF_200)
 def test_200_waits_on_200_jobs_cost_at_most_four_requests_a_look(
     market: tuple[Shop, RecordingTable], kind: str
@@ -386,6 +389,7 @@ def test_200_waits_on_200_jobs_cost_at_most_four_requests_a_look(
     assert 2 <= len(requests) <= 4
 
 
+@MARKET
 def test_only_the_job_that_moved_is_asked_for_its_runs(market: tuple[Shop, RecordingTable]) -> None:
     shop, table = market
     waits = [news(f"up_{number}", f"down_{number}") for number in range(200)]
@@ -402,6 +406,7 @@ def test_only_the_job_that_moved_is_asked_for_its_runs(market: tuple[Shop, Recor
     shop.run("down_7", upstream="up_7")
 
 
+@MARKET
 def test_waits_for_one_thing_cost_what_one_of_them_costs(market: tuple[Shop, RecordingTable]) -> None:
     shop, table = market
     alone = asked(table, shop, [news("up_1", "another")], Memory())
@@ -451,6 +456,7 @@ def test_damaged_job_fails_only_who_waits_for_it(shop: Shop) -> None:
     assert isinstance(wrong.error, StateCorruptError)
 
 
+@MARKET
 def test_one_wait_for_more_jobs_than_a_request_takes_needs_all_of_them(market: tuple[Shop, RecordingTable]) -> None:
     shop, _ = market
     jobs = tuple(f"up_{number}" for number in range(200))
