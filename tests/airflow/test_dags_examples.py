@@ -380,7 +380,7 @@ def test_everything_is_read_again_when_the_script_writes_other_columns(examples:
 
 @pytest.mark.spark
 @pytest.mark.slow
-@pytest.mark.thorough  # minutes: 64 runs in four drivers; operators/test_shards.py and spark/test_shards.py do it in short
+@pytest.mark.thorough  # minutes: 64 runs; operators/test_shards.py and spark/test_shards.py do it in short
 def test_mapped_tasks_share_out_what_was_delivered(examples: Examples) -> None:
     for day in (1, 2, 3):
         examples.deliver(day, delay=20)
