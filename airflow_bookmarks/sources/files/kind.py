@@ -13,7 +13,7 @@ from airflow_bookmarks.core.ledger.file_ledger import Known, Ledger
 from airflow_bookmarks.core.selection.listing import instant
 from airflow_bookmarks.core.text.instant import to_text
 from airflow_bookmarks.sources.files.planner import FileSource, advance_files, recorded_files, roots_in
-from airflow_bookmarks.sources.kind import SourceKind
+from airflow_bookmarks.sources.named_files import NamedFilesKind
 from airflow_bookmarks.sources.relocation import moved_path
 from airflow_bookmarks.sources.seek import files_at
 
@@ -23,17 +23,15 @@ if TYPE_CHECKING:
     from airflow_bookmarks.core.ledger.file_ledger import Load
     from airflow_bookmarks.core.position import Position
     from airflow_bookmarks.core.run import PlanEntry, SourceRef
-    from airflow_bookmarks.core.selection.listing import Listing
     from airflow_bookmarks.sources.source import PlanInput, Source
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
     from airflow_bookmarks.store.reader import StateReader
 
 
-class FileKind(SourceKind[FilePlan]):
+class FileKind(NamedFilesKind):
     """Files: progress is a ledger of the versions that were read."""
 
     name = FileSource.kind
-    has_files = True
     has_ledger = True
 
     def decode(self, body: bytes) -> FilePlan:
@@ -85,18 +83,6 @@ class FileKind(SourceKind[FilePlan]):
         """Return the time of the newest file that the ledger knows; see `SourceKind.watermark`."""
         newest = self.ledger(position, load).newest_ms
         return None if newest is None else to_text(instant(newest))
-
-    def locations(self, plan: FilePlan, source: SourceRef) -> Sequence[str]:
-        """Return the roots of a plan; see `SourceKind.locations`."""
-        return plan.roots
-
-    def files_of(self, plan: FilePlan) -> Listing:
-        """Return the files that a plan reads; see `SourceKind.files_of`."""
-        return plan.files
-
-    def page(self, body: bytes, offset: int, limit: int) -> tuple[int, Listing]:
-        """Return some files of a stored plan, with no more of it unpacked than they lie in; see `SourceKind.page`."""
-        return FilePlan.page(body, offset, limit)
 
     def seek(self, store: StateReader, found: PlanInput, plan: FilePlan, value: str) -> Position:
         """Return the ledger at "now", at a time, or with files let out of quarantine; see `files_at`."""

@@ -8,7 +8,7 @@ from airflow_bookmarks.core.errors import StateCorruptError
 from airflow_bookmarks.core.files.file_plan import FilePlan, UpstreamPlan, union
 from airflow_bookmarks.core.order import NUMBER
 from airflow_bookmarks.core.position import UpstreamPosition
-from airflow_bookmarks.sources.kind import SourceKind
+from airflow_bookmarks.sources.named_files import NamedFilesKind
 from airflow_bookmarks.sources.seek import upstream_at
 from airflow_bookmarks.sources.source import PlanInput
 from airflow_bookmarks.sources.upstream.position import advance_upstream, position_at
@@ -21,17 +21,15 @@ if TYPE_CHECKING:
     from airflow_bookmarks.core.position import Position
     from airflow_bookmarks.core.rules.start import Start
     from airflow_bookmarks.core.run import PlanEntry, SourceRef
-    from airflow_bookmarks.core.selection.listing import Listing
     from airflow_bookmarks.sources.source import Source
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
     from airflow_bookmarks.store.reader import StateReader
 
 
-class UpstreamKind(SourceKind[FilePlan]):
+class UpstreamKind(NamedFilesKind):
     """Other jobs: progress is the number of the last published run that was read."""
 
     name = UpstreamSource.kind
-    has_files = True
     reads_jobs = True
     order = NUMBER
     keeps_elsewhere = False  # a position is a run of one job
@@ -87,18 +85,6 @@ class UpstreamKind(SourceKind[FilePlan]):
     def watermark(self, position: bytes, load: Load) -> str:
         """Return the number of the last run that was read; see `SourceKind.watermark`."""
         return str(self.consumed(position).run_number)
-
-    def locations(self, plan: FilePlan, source: SourceRef) -> Sequence[str]:
-        """Return the roots of a plan; see `SourceKind.locations`."""
-        return plan.roots
-
-    def files_of(self, plan: FilePlan) -> Listing:
-        """Return the files that a plan reads; see `SourceKind.files_of`."""
-        return plan.files
-
-    def page(self, body: bytes, offset: int, limit: int) -> tuple[int, Listing]:
-        """Return some files of a stored plan, with no more of it unpacked than they lie in; see `SourceKind.page`."""
-        return FilePlan.page(body, offset, limit)
 
     def seek(self, store: StateReader, found: PlanInput, plan: FilePlan, value: str) -> Position:
         """Return the position at "now" or at a run of the upstream; see `upstream_at`."""
