@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import logging
-import sys
 from contextlib import ExitStack, contextmanager
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -15,21 +14,18 @@ from airflow_bookmarks.core.option import Option, check_choice
 from airflow_bookmarks.core.rules.emptiness import WhenEmpty
 from airflow_bookmarks.core.rules.shard import Shard, shard_name
 from airflow_bookmarks.core.selection.bound import UNBOUND, Bound
-from airflow_bookmarks.core.settings import Settings
 from airflow_bookmarks.core.text.cause import cause_of
-from airflow_bookmarks.files.access import by_own_access, present_access, reached_by
+from airflow_bookmarks.files.access import by_own_access, reached_by
 from airflow_bookmarks.lifecycle.changes.naming import key_of
-from airflow_bookmarks.lifecycle.history.shards import Layout, check_not_sharded
-from airflow_bookmarks.lifecycle.run.detached import DetachedRun
-from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
+from airflow_bookmarks.lifecycle.history.shards import Layout
 from airflow_bookmarks.lifecycle.run.environment import environment_of
-from airflow_bookmarks.lifecycle.run.replay import ReplayRun
 from airflow_bookmarks.lifecycle.state.manifest import Manifests
 from airflow_bookmarks.sinks.staging import OnUnknownRuns
 from airflow_bookmarks.sources.files.scan import Looks
 from airflow_bookmarks.spark.arguments import Arguments
 from airflow_bookmarks.spark.contexts.options import Batches, ReadOptions, ReadShare
 from airflow_bookmarks.spark.inputs import Inputs, state_folders
+from airflow_bookmarks.spark.opening import access_of, begin_run, session_of, settings_of, show_log
 from airflow_bookmarks.spark.spark_names import reads_a_context, writes_an_output
 
 # Nothing that imports pyspark: a job without Spark works where it isn't installed.
@@ -42,7 +38,6 @@ if TYPE_CHECKING:
     from airflow_bookmarks.core.option import OnUnused
     from airflow_bookmarks.core.rules.schema import OnSchemaChange
     from airflow_bookmarks.core.run import ContextState
-    from airflow_bookmarks.files.access import FileAccess
     from airflow_bookmarks.lifecycle.protocol.acquire import OnConflict
     from airflow_bookmarks.lifecycle.run.checks.expectation import Condition
     from airflow_bookmarks.lifecycle.run.session import RunSession
@@ -127,12 +122,12 @@ class BookmarkedJob:
         manifest_uri: str | None = None,
         on_unused: OnUnused | None = None,
     ) -> None:
-        _show_log()
-        self._spark = _session(spark)
-        self.access = _access(self._spark)
+        show_log()
+        self._spark = session_of(spark)
+        self.access = access_of(self._spark)
         with reached_by(self.access):
             self._given = Arguments.of(
-                _settings(self._spark),
+                settings_of(self._spark),
                 name=name,
                 store=store,
                 option=option,
@@ -325,7 +320,11 @@ class BookmarkedJob:
             raise MisuseError(f"job {self.name!r} has begun already. Nothing moved. Make another BookmarkedJob.")
         if self._given.choice.option is not Option.DISABLE and self._previous is None:
             self.name = key_of(self.store, self.name)  # another name, which a rename gave, is that job
-        self._run = self._begun()
+        self._run = (
+            begin_run(self._given, self.name, self._machine, in_batches=self._batches is not None, shard=self._number)
+            if self._previous is None
+            else self._previous.following()
+        )
         try:
             self._prepare_manifests(self._run)
             self._prepare_session()
@@ -344,37 +343,6 @@ class BookmarkedJob:
             from airflow_bookmarks.spark.session import listings_held
 
             self._session_conf.enter_context(listings_held(self._spark))
-
-    def _begun(self) -> RunSession:
-        if self._previous is not None:
-            return self._previous.following()
-        given, common = self._given, (self.store, self.name, self._given.caller)
-        in_batches = self._batches is not None
-        if given.choice.option is not Option.ENABLE:
-            return DetachedRun.begin(*common, given.choice, self._machine, start=given.start, in_batches=in_batches)
-        if given.replay is not None:
-            return ReplayRun.begin_replay(
-                *common, self._machine, given.replay, on_conflict=given.on_conflict, wait_for=given.wait_for
-            )
-        run = ActiveRun.begin(
-            *common,
-            self._machine,
-            on_conflict=given.on_conflict,
-            wait_for=given.wait_for,
-            start=given.start,
-            in_batches=in_batches,
-        )
-        self._check_whole(run)
-        return run
-
-    def _check_whole(self, run: ActiveRun) -> None:
-        if self._number is not None or run.run_number > 1:
-            return  # only a first run can be the one that begins beside the shards
-        try:
-            check_not_sharded(self.store, self.name)
-        except BaseException as error:
-            run.abort(cause_of(error))
-            raise
 
     @by_own_access
     def commit(self) -> dict[str, Any]:
@@ -758,39 +726,3 @@ class BookmarkedJob:
                 "wrote. Nothing was written or committed. Append, or read all in one run."
             )
         self.inputs.check_target(target, overwrites=overwrites)
-
-
-def _session(given: SparkSession | None) -> SparkSession | None:
-    """Return the given session, or the active one. Without Spark it isn't imported: then no session can be active."""
-    if given is None and "pyspark.sql" not in sys.modules:
-        return None
-    from airflow_bookmarks.spark.session import active_session, check_pyspark_packages
-
-    check_pyspark_packages()
-    return active_session(given)
-
-
-def _access(spark: SparkSession | None) -> FileAccess:
-    if spark is None:
-        return present_access()
-    from airflow_bookmarks.spark.session import session_access
-
-    return session_access(spark)
-
-
-def _settings(spark: SparkSession | None) -> Settings:
-    if spark is None:
-        return Settings()
-    from airflow_bookmarks.spark.features import session_conf
-
-    return Settings.from_conf(session_conf(spark))
-
-
-def _show_log() -> None:
-    """Send our log lines to stderr if logging is not configured, because spark-submit does not."""
-    ours = logging.getLogger("airflow_bookmarks")
-    if not ours.handlers and not logging.getLogger().handlers:
-        handler = logging.StreamHandler(sys.stderr)
-        handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
-        ours.addHandler(handler)
-        ours.setLevel(logging.INFO)

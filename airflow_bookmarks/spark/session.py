@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import Column
 
-    from airflow_bookmarks.spark.watermark import WatermarkColumn
+    from airflow_bookmarks.spark.contexts.watermark import WatermarkColumn
 
 log = logging.getLogger(__name__)
 

@@ -39,8 +39,8 @@ if TYPE_CHECKING:
     from airflow_bookmarks.core.option import OnUnused
     from airflow_bookmarks.files.access import FileAccess
     from airflow_bookmarks.lifecycle.run.session import RunSession
+    from airflow_bookmarks.spark.contexts.watermark import WatermarkColumn
     from airflow_bookmarks.spark.inputs import Inputs
-    from airflow_bookmarks.spark.watermark import WatermarkColumn
 
 log = logging.getLogger(__name__)
 

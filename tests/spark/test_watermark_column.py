@@ -15,7 +15,7 @@ from airflow_bookmarks.lifecycle.history.point import resolve_point
 from airflow_bookmarks.lifecycle.inspect.wait import Wait, condition_of
 from airflow_bookmarks.lifecycle.inspect.waiting import evaluate
 from airflow_bookmarks.lifecycle.maintenance.doctor import examine
-from airflow_bookmarks.spark.watermark import WatermarkColumn
+from airflow_bookmarks.spark.contexts.watermark import WatermarkColumn
 from tests.spark.lake import Lake
 
 pytestmark = pytest.mark.needs("observations")

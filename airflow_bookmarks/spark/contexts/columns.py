@@ -12,10 +12,10 @@ from airflow_bookmarks.core.rules.schema import with_unseen
 from airflow_bookmarks.core.selection.reason import OVER_BOUND
 from airflow_bookmarks.core.text.cause import cause_of
 from airflow_bookmarks.sources.source import P
+from airflow_bookmarks.spark.contexts.watermark import WatermarkColumn
 from airflow_bookmarks.spark.readers.change import ColumnRule
 from airflow_bookmarks.spark.readers.format import Format, case_rule, corrupt_column
 from airflow_bookmarks.spark.use import UsageRequest
-from airflow_bookmarks.spark.watermark import WatermarkColumn
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -1,0 +1,108 @@
+"""How a job opens: its session, how it reaches files, what the operator has said, its log, and its run."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from typing import TYPE_CHECKING
+
+from airflow_bookmarks.core.option import Option
+from airflow_bookmarks.core.settings import Settings
+from airflow_bookmarks.core.text.cause import cause_of
+from airflow_bookmarks.files.access import present_access
+from airflow_bookmarks.lifecycle.history.shards import check_not_sharded
+from airflow_bookmarks.lifecycle.run.detached import DetachedRun
+from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
+from airflow_bookmarks.lifecycle.run.replay import ReplayRun
+
+# Nothing that imports pyspark: a job without Spark works where it isn't installed.
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from airflow_bookmarks.files.access import FileAccess
+    from airflow_bookmarks.lifecycle.protocol.lease import RunEnvironment
+    from airflow_bookmarks.lifecycle.run.session import RunSession
+    from airflow_bookmarks.spark.arguments import Arguments
+
+
+def session_of(given: SparkSession | None) -> SparkSession | None:
+    """Return the given session, or the active one. Without Spark it isn't imported: then no session can be active."""
+    if given is None and "pyspark.sql" not in sys.modules:
+        return None
+    from airflow_bookmarks.spark.session import active_session, check_pyspark_packages
+
+    check_pyspark_packages()
+    return active_session(given)
+
+
+def access_of(spark: SparkSession | None) -> FileAccess:
+    """Return how files are reached: as the conf of the session says, without one as the process does."""
+    if spark is None:
+        return present_access()
+    from airflow_bookmarks.spark.session import session_access
+
+    return session_access(spark)
+
+
+def settings_of(spark: SparkSession | None) -> Settings:
+    """Return what the operator has said in the conf of the session; nothing without one."""
+    if spark is None:
+        return Settings()
+    from airflow_bookmarks.spark.features import session_conf
+
+    return Settings.from_conf(session_conf(spark))
+
+
+def show_log() -> None:
+    """Send our log lines to stderr if logging is not configured, because spark-submit does not."""
+    ours = logging.getLogger("airflow_bookmarks")
+    if not ours.handlers and not logging.getLogger().handlers:
+        handler = logging.StreamHandler(sys.stderr)
+        handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
+        ours.addHandler(handler)
+        ours.setLevel(logging.INFO)
+
+
+def begin_run(
+    given: Arguments, name: str, machine: RunEnvironment, *, in_batches: bool, shard: int | None
+) -> RunSession:
+    """Begin the run that a job was opened for: enabled, replayed, or one that changes nothing.
+
+    Args:
+        given: the arguments of the job.
+        name: the name of the job, or of its virtual shard.
+        machine: time, threads and faults.
+        in_batches: whether it is one of a loop.
+        shard: the number of the virtual shard.
+
+    Raises:
+        JobBusyError: another run holds the job.
+        AttemptRefusedError: this attempt was killed.
+        ChangeRefusedError: the shards of this job have bookmarks, so it can't get one as a whole.
+    """
+    common = (given.store, name, given.caller)
+    if given.choice.option is not Option.ENABLE:
+        return DetachedRun.begin(*common, given.choice, machine, start=given.start, in_batches=in_batches)
+    if given.replay is not None:
+        return ReplayRun.begin_replay(
+            *common, machine, given.replay, on_conflict=given.on_conflict, wait_for=given.wait_for
+        )
+    run = ActiveRun.begin(
+        *common,
+        machine,
+        on_conflict=given.on_conflict,
+        wait_for=given.wait_for,
+        start=given.start,
+        in_batches=in_batches,
+    )
+    if shard is None and run.run_number == 1:  # only a first run can be the one that begins beside the shards
+        _check_whole(run, given, name)
+    return run
+
+
+def _check_whole(run: ActiveRun, given: Arguments, name: str) -> None:
+    try:
+        check_not_sharded(given.store, name)
+    except BaseException as error:
+        run.abort(cause_of(error))
+        raise
