@@ -24,7 +24,7 @@ from airflow_bookmarks.cli.verb import (
 )
 from airflow_bookmarks.core.errors import OptionError
 from airflow_bookmarks.core.job_state import SET_STATE
-from airflow_bookmarks.core.rules.audit import Terms, check_reason
+from airflow_bookmarks.core.rules.audit import ChangeAudit, check_reason
 from airflow_bookmarks.core.text.escaping import escaped
 
 if TYPE_CHECKING:
@@ -138,7 +138,7 @@ def _apply(desk: Desk, given: argparse.Namespace, job: str, change: Change, vers
 
     who = desk.find_identity().signature
     make = make_deletion if change.kind == "delete" else change_job
-    terms = Terms(reason=given.reason, who=who, force=given.force, expected_version=version)
+    terms = ChangeAudit(reason=given.reason, who=who, force=given.force, expected_version=version)
     return make(desk.store, job, change, **terms).as_dict()
 
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class Timeline:
     """One line: its epoch, the epoch it branched off (None: the first), the last run kept of that, and the highest run
     number that was given out when it started (its own runs have higher ones).
     """
@@ -32,7 +32,7 @@ class Line:
     start: int = 0
 
 
-FIRST_LINE = Line(1)
+FIRST_LINE = Timeline(1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class Turning:
     `is_clean` says that what undone runs published was removed. `positions` holds what a set put in place.
     """
 
-    line: Line
+    line: Timeline
     kind: str
     fence: int
     contexts: Mapping[str, ContextState]
@@ -61,7 +61,7 @@ class Ancestry:
     bounds: Mapping[int, int | None]
 
     @classmethod
-    def of(cls, epoch: int, lines: Iterable[Line]) -> Ancestry:
+    def of(cls, epoch: int, lines: Iterable[Timeline]) -> Ancestry:
         """Follow the parents of `epoch`. The first line (epoch 1) need not be among `lines`.
 
         Raises:
@@ -101,7 +101,7 @@ def living_runs(runs: Iterable[Run], history: Ancestry) -> Iterator[Run]:
     return (run for run in runs if history.has(run))
 
 
-def _line(lines: Mapping[int, Line], epoch: int) -> Line:
+def _line(lines: Mapping[int, Timeline], epoch: int) -> Timeline:
     line = lines.get(epoch)
     if line is None:
         raise _damaged(f"the line of epoch {epoch} is missing")
@@ -115,7 +115,7 @@ def _damaged(what: str) -> StateCorruptError:
     )
 
 
-def has_living_number(epoch: int, lines: Iterable[Line], after: int, until: int) -> bool:
+def has_living_number(epoch: int, lines: Iterable[Timeline], after: int, until: int) -> bool:
     """Whether the history of `epoch` gave out a run number in (after, until].
 
     Raises:
@@ -134,7 +134,7 @@ def has_living_number(epoch: int, lines: Iterable[Line], after: int, until: int)
     return False
 
 
-def last_common_run(seen: int, now: int, consumed: int, lines: Iterable[Line]) -> int | None:
+def last_common_run(seen: int, now: int, consumed: int, lines: Iterable[Timeline]) -> int | None:
     """Return the last run that a reader of epoch `seen`, who consumed up to run `consumed`, still shares with epoch
     `now`.
 
@@ -167,7 +167,7 @@ def last_common_run(seen: int, now: int, consumed: int, lines: Iterable[Line]) -
     return min(lost_after) if lost_after else None
 
 
-def _last_before(history: Ancestry, known: Mapping[int, Line], epoch: int, number: int) -> int:
+def _last_before(history: Ancestry, known: Mapping[int, Timeline], epoch: int, number: int) -> int:
     """Return `number` if it is a run of `epoch`, else the last run that this history has from before that line."""
     line = known[epoch]
     return number if number > line.start or line.parent is None else line.kept

@@ -16,7 +16,7 @@ _T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True)
-class Pace:
+class Concurrency:
     """What a store bears: `at_once` requests at a time; one request of a listing tells of up to `listed` files.
 
     The default is that of a disk: one after the other, and a listing that stats each file by itself.

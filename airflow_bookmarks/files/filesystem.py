@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from airflow_bookmarks.core.selection.listing import FileInfo, Listing
-    from airflow_bookmarks.files.concurrency import Pace
+    from airflow_bookmarks.files.concurrency import Concurrency
 
 ABFS_SCHEMES = ("abfss", "abfs")
 
@@ -59,12 +59,12 @@ class Pruning(Protocol):
 class FileSystem(Protocol):
     """Files under absolute paths. Each method is one request, or several that can be repeated.
 
-    A refusal of the store is an `OSError`, or a `SourceError` when listing. If `pace` allows several requests at a
-    time, they may come from several threads.
+    A refusal of the store is an `OSError`, or a `SourceError` when listing. If `concurrency` allows several requests
+    at a time, they may come from several threads.
     """
 
     @property
-    def pace(self) -> Pace:
+    def concurrency(self) -> Concurrency:
         """How fast the store is asked."""
         ...
 

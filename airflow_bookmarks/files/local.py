@@ -14,7 +14,7 @@ from typing import IO, TYPE_CHECKING
 from airflow_bookmarks.core.errors import OptionError, SourceError, SourceMissingError
 from airflow_bookmarks.core.selection.listing import FileInfo, Listing
 from airflow_bookmarks.core.selection.reason import HIDDEN
-from airflow_bookmarks.files.concurrency import Pace
+from airflow_bookmarks.files.concurrency import Concurrency
 from airflow_bookmarks.files.filesystem import Listed, PathPatternError
 from airflow_bookmarks.files.input import is_hidden
 from airflow_bookmarks.files.local_listing import list_folder
@@ -31,7 +31,7 @@ _GLOB = frozenset("*?[]{}")
 class LocalFileSystem:
     """Files of this machine: one stat for each file."""
 
-    pace = Pace()
+    concurrency = Concurrency()
 
     def __init__(self, *, is_private: bool = False) -> None:
         """Let `write` make files and folders for their owner alone, instead of by the umask."""

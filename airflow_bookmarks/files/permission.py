@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from airflow_bookmarks.core.selection.listing import FileInfo
-    from airflow_bookmarks.files.concurrency import Pace
+    from airflow_bookmarks.files.concurrency import Concurrency
     from airflow_bookmarks.files.filesystem import FileSystem, Listed
 
 _LOCAL = "file"
@@ -149,9 +149,9 @@ class WatchedFileSystem:
         self._files, self._permission = files, permission
 
     @property
-    def pace(self) -> Pace:
+    def concurrency(self) -> Concurrency:
         """How fast the store is asked."""
-        return self._files.pace
+        return self._files.concurrency
 
     def list(
         self,

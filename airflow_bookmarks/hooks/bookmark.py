@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from boto3.session import Session
 
-    from airflow_bookmarks.core.rules.audit import Terms
+    from airflow_bookmarks.core.rules.audit import ChangeAudit
     from airflow_bookmarks.lifecycle.changes.change import Change
     from airflow_bookmarks.sources.relocation import Unverified
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
@@ -546,7 +546,9 @@ class BookmarkHook(BaseHook):
         return present_identity(self.get_conn(), self.credentials_environment())
 
 
-def _terms(*, reason: str, force: bool = False, expected_version: int | None = None, who: str | None = None) -> Terms:
+def _terms(
+    *, reason: str, force: bool = False, expected_version: int | None = None, who: str | None = None
+) -> ChangeAudit:
     """Return the arguments as the terms of a change, signed by the caller of the hook.
 
     By names, so that a misspelt one is an error, and nobody says `approved` of a change of his own.

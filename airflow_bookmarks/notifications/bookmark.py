@@ -14,7 +14,7 @@ from airflow_bookmarks.hooks.bookmark import BookmarkHook
 from airflow_bookmarks.hooks.connection import DEFAULT_CONNECTION
 from airflow_bookmarks.lifecycle.changes.naming import key_of
 from airflow_bookmarks.notifications.health import OK, Subject, news, standings
-from airflow_bookmarks.notifications.notification_log import Told
+from airflow_bookmarks.notifications.notification_log import NotificationRecord
 
 if TYPE_CHECKING:
     from airflow_bookmarks.notifications.health import Health, News
@@ -93,7 +93,7 @@ class BookmarkNotifier(BaseNotifier):
         return [given] if isinstance(given, str) else list(given)
 
     def _tell(self, store: BookmarkStore, job: str, context: Context) -> None:
-        told = Told(self.name, job)
+        told = NotificationRecord(self.name, job)
         before = told.read()
         now = standings(store, job, self.on)
         known = self._known(before, now)

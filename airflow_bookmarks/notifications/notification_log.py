@@ -19,7 +19,7 @@ _DESCRIPTION = "What a BookmarkNotifier has told of a job. Delete it to be told 
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class NotificationRecord:
     """What the notifier `name` has reported of `job`: troubles by key."""
 
     name: str

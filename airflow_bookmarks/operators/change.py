@@ -36,7 +36,7 @@ from airflow_bookmarks.core.errors import (
 )
 from airflow_bookmarks.core.job import airflow_run_id, check_name
 from airflow_bookmarks.core.job_state import SET_STATE, hidden, state_text
-from airflow_bookmarks.core.rules.audit import Terms, check_reason
+from airflow_bookmarks.core.rules.audit import ChangeAudit, check_reason
 from airflow_bookmarks.core.rules.shard import shard_name
 from airflow_bookmarks.core.text.identity import Signature
 from airflow_bookmarks.core.text.instant import to_text
@@ -249,7 +249,7 @@ class BookmarkChangeOperator(BaseOperator):
         done = [shard for shard in shards if _made(store, shard, series) is not None]
         expected = _version(job, self.expected_version)
         version = seen["version"] if expected is None else expected + len(done)
-        terms = Terms(reason=self.reason, who=series.mark, force=self.force, expected_version=version)
+        terms = ChangeAudit(reason=self.reason, who=series.mark, force=self.force, expected_version=version)
         changed = change_shards(store, job, shards, change, done=done, **terms)
         return {**changed.as_dict(), "changed": True}
 
@@ -275,7 +275,7 @@ class BookmarkChangeOperator(BaseOperator):
         version = head.version if expected is None else expected
         if head.protected and self.request:
             return self._ask(hook, job, change, series, version)
-        terms = Terms(reason=self.reason, who=series.mark, force=self.force, expected_version=version)
+        terms = ChangeAudit(reason=self.reason, who=series.mark, force=self.force, expected_version=version)
         return {**apply(store, job, change, **terms).as_dict(), "changed": True}
 
     def _look(self, hook: BookmarkHook, job: str, change: Change) -> dict[str, Any]:

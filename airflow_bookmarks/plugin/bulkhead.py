@@ -32,7 +32,7 @@ class NotInTimeError(StoreUnavailableError):
     """Raised when a request waited for too long. Its message reveals nothing of the store."""
 
 
-class Gate:
+class Bulkhead:
     """Lets a few calls at a time through, each for a limited time.
 
     Args:

@@ -24,7 +24,7 @@ from airflow_bookmarks.core.text.stored_json import JSON_BOUND, JsonBound, parsi
 from airflow_bookmarks.files.permission import looking_below
 from airflow_bookmarks.hooks.bookmark import BookmarkHook
 from airflow_bookmarks.plugin.auth import LoggedIn, Person, Rights, Sight
-from airflow_bookmarks.plugin.bulkhead import PATIENCE_S, Gate
+from airflow_bookmarks.plugin.bulkhead import PATIENCE_S, Bulkhead
 from airflow_bookmarks.plugin.connection import Opened
 from airflow_bookmarks.plugin.exception_handlers import LOGGED, ForbiddenError
 from airflow_bookmarks.plugin.presenters.job_list import AllHeads
@@ -50,12 +50,12 @@ class Backstage:
     """What all requests share: the connection, the gates to blocking calls, and recently read data."""
 
     opened: Opened = field(default_factory=Opened)
-    store: Gate = field(default_factory=lambda: Gate("state store"))
+    store: Bulkhead = field(default_factory=lambda: Bulkhead("state store"))
     # Listing a folder may take long where nothing is wrong, and should not keep others from the store. Each of these
     # threads waits for a child that does it.
-    folders: Gate = field(default_factory=lambda: Gate("listing of folders", threads=2))
+    folders: Bulkhead = field(default_factory=lambda: Bulkhead("listing of folders", threads=2))
     # As may looking at the head of each job; one at a time, because those who come meanwhile find what it has found.
-    all_jobs: Gate = field(default_factory=lambda: Gate("state of all jobs", threads=1))
+    all_jobs: Bulkhead = field(default_factory=lambda: Bulkhead("state of all jobs", threads=1))
     heads: AllHeads = field(default_factory=AllHeads)
     patience_s: float = PATIENCE_S
 
@@ -89,7 +89,7 @@ class Owned:
 
 
 @dataclass(frozen=True, slots=True)
-class Visit:
+class PageRequest:
     """One request."""
 
     person: Person
@@ -228,7 +228,7 @@ class Visit:
         """Return which jobs the user may look at."""
         return await self.airflow(self.person.sight)
 
-    async def _through(self, gate: Gate, call: Callable[[BookmarkHook], _T], *, more_s: float = 0.0) -> _T:
+    async def _through(self, gate: Bulkhead, call: Callable[[BookmarkHook], _T], *, more_s: float = 0.0) -> _T:
         def watched() -> _T:
             # Files are no business of this process, wherever a call might come to them.
             with looking_below(), parsing_at_most(self.backstage.bound), self.backstage.opened.watch() as hook:
@@ -280,12 +280,12 @@ def text(value: object) -> str | None:
     return value if isinstance(value, str) else None
 
 
-async def _visit(request: Request, person: LoggedIn) -> Visit:
+async def _visit(request: Request, person: LoggedIn) -> PageRequest:
     backstage: Backstage = request.app.state.backstage
-    visit = Visit(person, backstage, asyncio.get_running_loop().time() + backstage.patience_s)
+    visit = PageRequest(person, backstage, asyncio.get_running_loop().time() + backstage.patience_s)
     request.state.visit = visit
     return visit
 
 
-Visiting = Annotated[Visit, Depends(_visit)]
+Visiting = Annotated[PageRequest, Depends(_visit)]
 JobName = Annotated[str, Path(description="any name of the job", max_length=250)]

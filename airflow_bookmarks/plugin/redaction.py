@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from airflow_bookmarks.lifecycle.inspect.graph import JOB
 from airflow_bookmarks.lifecycle.inspect.lag import Neighbours
-from airflow_bookmarks.plugin.schemas.responses import Answer
+from airflow_bookmarks.plugin.schemas.responses import ResponseModel
 from airflow_bookmarks.sources.registry import reads_jobs, upstream_in, upstream_of
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ HIDDEN = "(hidden)"  # no job can have this name
 _TEXTS = ("source", "position", "upstream", "why", "unknown", "error", "job")
 _BEFORE, _AFTER = r"(?<![\w.~-])", r"(?![\w~-]|\.[\w~-])"  # a full stop ends a sentence, or goes on in a name
 
-_Answer = TypeVar("_Answer", bound=Answer)
+_Answer = TypeVar("_Answer", bound=ResponseModel)
 
 
 def veiled(

@@ -111,7 +111,7 @@ def collect_staged(
     elif mode is Mode.OVERWRITE_PARTITIONS:
         partitions = sorted({published.rpartition("/")[0] for _, published in moves})
         present: dict[str, list[str]] = {}
-        files.pace.each(lambda partition: _present(files, partition), partitions, present.__setitem__)
+        files.concurrency.each(lambda partition: _present(files, partition), partitions, present.__setitem__)
         deletes = [path for partition in partitions for path in present[partition]]
     return Staged(moves, deletes, rows, listing.total_bytes, schema, listing)
 

@@ -20,7 +20,7 @@ from airflow_bookmarks.core.text.instant import to_text
 from airflow_bookmarks.core.timeline import living_runs
 from airflow_bookmarks.files.opener import open_filesystem
 from airflow_bookmarks.sources.files.options import FileOptions
-from airflow_bookmarks.sources.files.scan_spec import Reach
+from airflow_bookmarks.sources.files.scan_spec import ScanSpec
 from airflow_bookmarks.sources.relocation import moved_path
 
 if TYPE_CHECKING:
@@ -112,7 +112,7 @@ def _optional(found: PlanInput) -> Collection[str]:
     roots, globs = (
         tuple(moved_path(path, metadata.moves) for path in paths) for paths in (read.roots or (), read.globs)
     )
-    return Reach(roots, globs, FileOptions()).optional
+    return ScanSpec(roots, globs, FileOptions()).optional
 
 
 def _listing(roots: tuple[str, ...], optional: Collection[str]) -> Listing:

@@ -57,7 +57,7 @@ from airflow_bookmarks.store.table_settings import DEFAULT, TableSettings
 from airflow_bookmarks.store.transitions.base import LeaseGrant, commit_conditions
 from airflow_bookmarks.store.transitions.lease import RUN_NUMBER, LeaseStore
 from airflow_bookmarks.store.transitions.replay import ReplayStore
-from airflow_bookmarks.store.transitions.timeline import LineStore, Turn
+from airflow_bookmarks.store.transitions.timeline import TimelineTransitions
 from airflow_bookmarks.version import __version__
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ if TYPE_CHECKING:
     from airflow_bookmarks.store.table_settings import FoundSettings
     from airflow_bookmarks.store.uri import StoreAddress
 
-__all__ = ["BookmarkStore", "Commit", "LeaseGrant", "Turn", "open_store"]
+__all__ = ["BookmarkStore", "Commit", "LeaseGrant", "open_store"]
 
 SIDE_RETENTION = timedelta(days=30)
 MAX_UPSTREAMS = MAX_OPERATIONS - 4  # a commit also writes HEAD, RUN, EXEC and the index
@@ -97,7 +97,7 @@ class Commit:
     option: str = "enable"
 
 
-class BookmarkStore(LeaseStore, LineStore, ReplayStore):
+class BookmarkStore(LeaseStore, TimelineTransitions, ReplayStore):
     """The bookmarks of one namespace of one table.
 
     Args:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from airflow_bookmarks.core.position import Edge
     from airflow_bookmarks.core.rules.audit import AuditEvent
     from airflow_bookmarks.core.run import Execution, Run, RunKey
-    from airflow_bookmarks.core.timeline import Line, Turning
+    from airflow_bookmarks.core.timeline import Timeline, Turning
     from airflow_bookmarks.store.object_store import ObjectStore
     from airflow_bookmarks.store.table import Attributes, Key, Table
     from airflow_bookmarks.store.table_settings import FoundSettings
@@ -212,7 +212,7 @@ class StateReader:
         """
         return [r for r in self.runs(job, after=head.run_number, until=head.run_number + 1) if r.state.is_open]
 
-    def lines(self, job: str) -> list[Line]:
+    def lines(self, job: str) -> list[Timeline]:
         """Return the lines of a job, oldest first; the first one (epoch 1) has no item."""
         rows = self.table.query(self.keys(job).partition, prefix=item.LINE_PREFIX)
         return [item.line_of(item.line_epoch(key.sk), attributes) for key, attributes in rows]

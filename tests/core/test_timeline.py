@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from airflow_bookmarks.core.errors import StateCorruptError
-from airflow_bookmarks.core.timeline import Ancestry, Line, last_common_run
+from airflow_bookmarks.core.timeline import Ancestry, Timeline, last_common_run
 
 
 class Model:
@@ -16,7 +16,7 @@ class Model:
     def __init__(self) -> None:
         self.epoch, self.number = 1, 0
         self.living: dict[int, list[tuple[int, int]]] = {1: []}
-        self.lines: list[Line] = []
+        self.lines: list[Timeline] = []
 
     def commit(self) -> None:
         self.number += 1
@@ -25,7 +25,7 @@ class Model:
     def rewind(self, keep: int) -> None:
         kept = self.living[self.epoch][:keep]
         last = kept[-1][0] if kept else 0
-        self.lines.append(Line(self.epoch + 1, self.epoch, last, self.number))
+        self.lines.append(Timeline(self.epoch + 1, self.epoch, last, self.number))
         self.epoch += 1
         self.living[self.epoch] = list(kept)
 
@@ -67,11 +67,11 @@ def test_consumer_is_told_the_last_run_it_shares_with_the_present(moves: list[in
 
 def test_line_that_is_missing_is_damage_and_no_other_history() -> None:
     with pytest.raises(StateCorruptError, match="the line of epoch 2 is missing"):
-        Ancestry.of(3, [Line(3, parent=2, kept=1, start=4)])
+        Ancestry.of(3, [Timeline(3, parent=2, kept=1, start=4)])
     with pytest.raises(StateCorruptError, match="the line of epoch 5 is missing"):
         last_common_run(1, 5, 3, [])
 
 
 def test_lines_that_lead_back_to_themselves_end() -> None:
     with pytest.raises(StateCorruptError, match="the line of epoch 3 is among its own ancestors"):
-        Ancestry.of(3, [Line(2, parent=3), Line(3, parent=2)])
+        Ancestry.of(3, [Timeline(2, parent=3), Timeline(3, parent=2)])

@@ -6,10 +6,10 @@ import threading
 
 import pytest
 
-from airflow_bookmarks.files.concurrency import Pace
+from airflow_bookmarks.files.concurrency import Concurrency
 
-S3 = Pace(at_once=16, listed=1000)
-DISK = Pace()
+S3 = Concurrency(at_once=16, listed=1000)
+DISK = Concurrency()
 
 
 # ---- listing, or looks
@@ -42,13 +42,13 @@ def test_a_disk_is_never_listed_again(files: int) -> None:
 
 
 def test_each_item_is_asked_for_once_and_told_with_its_answer() -> None:
-    for pace in (DISK, Pace(4)):
+    for concurrency in (DISK, Concurrency(4)):
         told: dict[int, int] = {}
 
-        pace.each(lambda item: item * item, range(100), told.__setitem__)
+        concurrency.each(lambda item: item * item, range(100), told.__setitem__)
 
         assert told == {item: item * item for item in range(100)}
-        pace.each(lambda item: item, [], told.__setitem__)
+        concurrency.each(lambda item: item, [], told.__setitem__)
 
 
 def test_no_more_requests_than_the_store_bears_are_under_way() -> None:
@@ -64,7 +64,7 @@ def test_no_more_requests_than_the_store_bears_are_under_way() -> None:
         with lock:
             under_way -= 1
 
-    Pace(4).each(request, range(12), lambda item, answer: None)
+    Concurrency(4).each(request, range(12), lambda item, answer: None)
 
     assert most == 4
 
@@ -72,7 +72,7 @@ def test_no_more_requests_than_the_store_bears_are_under_way() -> None:
 def test_answers_are_told_in_the_calling_thread() -> None:
     threads = set()
 
-    Pace(4).each(lambda item: item, range(20), lambda item, answer: threads.add(threading.current_thread()))
+    Concurrency(4).each(lambda item: item, range(20), lambda item, answer: threads.add(threading.current_thread()))
 
     assert threads == {threading.current_thread()}
 
@@ -91,7 +91,7 @@ def test_first_error_is_raised_when_the_others_have_ended_and_nothing_more_begin
         ended.append(item)
 
     with pytest.raises(PermissionError, match="no right"):
-        Pace(4).each(request, range(10_000), lambda item, answer: told.append(item))
+        Concurrency(4).each(request, range(10_000), lambda item, answer: told.append(item))
 
     assert sorted(begun) == sorted([0, *ended])
     assert len(begun) < 1000
@@ -103,6 +103,6 @@ def test_error_of_the_one_who_is_told_ends_the_requests_as_well() -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        Pace(4).each(lambda item: item, range(100), refuse)
+        Concurrency(4).each(lambda item: item, range(100), refuse)
 
     assert not any(thread.name.startswith("bookmark-files") for thread in threading.enumerate())

@@ -20,7 +20,7 @@ from boto3.session import Session
 
 from airflow_bookmarks.core.errors import StoreUnavailableError
 from airflow_bookmarks.hooks.bookmark import BookmarkHook
-from airflow_bookmarks.plugin.bulkhead import Gate
+from airflow_bookmarks.plugin.bulkhead import Bulkhead
 from airflow_bookmarks.plugin.connection import Opened, PageHook
 from airflow_bookmarks.plugin.dependencies import Backstage
 from airflow_bookmarks.store.bookmark_store import BookmarkStore
@@ -71,7 +71,7 @@ def hanging(site: Site, world: World, monkeypatch: pytest.MonkeyPatch) -> Iterat
     hook = HangingHook()
     table = hook.get_conn().table
     assert isinstance(table, HangingTable)
-    opened, gate = Opened(lambda: hook), Gate("state store", threads=2, queue=2)
+    opened, gate = Opened(lambda: hook), Bulkhead("state store", threads=2, queue=2)
     backstage = Backstage(opened, gate, patience_s=0.3)
     monkeypatch.setattr(site.app.state, "backstage", backstage)
     yield table
@@ -187,7 +187,7 @@ def test_change_that_took_too_long_is_noted_all_the_same(
 
 
 def test_error_of_the_call_itself_is_not_taken_for_the_end_of_patience() -> None:
-    gate = Gate("state store")
+    gate = Bulkhead("state store")
 
     def call() -> None:
         raise TimeoutError("of a socket")
@@ -201,7 +201,7 @@ def test_error_of_the_call_itself_is_not_taken_for_the_end_of_patience() -> None
 
 
 def test_who_gives_up_waiting_leaves_the_queue() -> None:
-    gate = Gate("state store", threads=1, queue=1)
+    gate = Bulkhead("state store", threads=1, queue=1)
     let_go = threading.Event()
 
     async def scene() -> None:
@@ -221,7 +221,7 @@ def test_who_gives_up_waiting_leaves_the_queue() -> None:
 
 
 def test_gate_that_was_closed_opens_again() -> None:
-    gate = Gate("state store")
+    gate = Bulkhead("state store")
     gate.close()
 
     async def scene() -> None:

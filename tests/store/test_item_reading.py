@@ -16,7 +16,7 @@ from airflow_bookmarks.core.metadata.known import is_moment
 from airflow_bookmarks.core.position import Edge
 from airflow_bookmarks.core.run import ContextState, OutputEntry, Payload, PlanEntry, Run, RunKey, RunState
 from airflow_bookmarks.core.text.instant import to_text
-from airflow_bookmarks.core.timeline import Line, Turning
+from airflow_bookmarks.core.timeline import Timeline, Turning
 from airflow_bookmarks.store.codec import item
 from airflow_bookmarks.store.codec.attribute import run_key_of
 from airflow_bookmarks.store.table import Attributes
@@ -68,7 +68,7 @@ def execution() -> Attributes:
 
 def turning() -> Attributes:
     return item.turning_attributes(
-        Turning(Line(4, 3, 2, 5), "rewind", 8, CONTEXTS, 2, RunKey(5, 6), False, {"raw": INLINE})
+        Turning(Timeline(4, 3, 2, 5), "rewind", 8, CONTEXTS, 2, RunKey(5, 6), False, {"raw": INLINE})
     )
 
 

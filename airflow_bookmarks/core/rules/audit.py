@@ -16,7 +16,7 @@ AuditEvent: TypeAlias = dict[str, AuditValue]
 """What an event says, by name: `kind`, `who`, `at`, `why`, and what else belongs to a change of that kind."""
 
 
-class Terms(TypedDict, total=False):
+class ChangeAudit(TypedDict, total=False):
     """The keyword arguments that every change of where a job stands takes.
 
     Args:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from airflow_bookmarks.core.head import Head
     from airflow_bookmarks.core.position import Edge
     from airflow_bookmarks.core.run import ContextState, Execution, Run
-    from airflow_bookmarks.core.timeline import Ancestry, Line
+    from airflow_bookmarks.core.timeline import Ancestry, Timeline
 
 _MOST_DIGITS = 1000  # Python refuses to read a number of more than 4300
 _SHOWN = 80  # characters of a user's text in a message
@@ -171,7 +171,7 @@ def newest_published(runs: Iterable[Run], living: Ancestry, *, with_data: bool =
     return None
 
 
-def rewound_below(edge: Edge | None, head: Head, lines: Iterable[Line]) -> int | None:
+def rewound_below(edge: Edge | None, head: Head, lines: Iterable[Timeline]) -> int | None:
     """Return the last run that a consumer still shares with the job, None where nothing it has consumed was undone.
 
     The edge is at the lowest of the consumer's contexts; the highest may have consumed what was undone.

@@ -20,7 +20,7 @@ import numpy as np
 from airflow_bookmarks.core.errors import OptionError, SourceMissingError
 from airflow_bookmarks.core.selection.listing import FileInfo, Listing
 from airflow_bookmarks.core.selection.reason import HIDDEN, SPECIAL
-from airflow_bookmarks.files.concurrency import Pace
+from airflow_bookmarks.files.concurrency import Concurrency
 from airflow_bookmarks.files.filesystem import FileSystemError, Listed, PathPatternError
 from airflow_bookmarks.files.input import Sieve, is_hidden
 
@@ -50,7 +50,7 @@ class HadoopPath:
 
 
 class HadoopFileSystem(ABC):
-    """Files of one scheme by an fsspec file system: folders are listed one by one, `pace.at_once` at a time.
+    """Files of one scheme by an fsspec file system: folders are listed one by one, `concurrency.at_once` at a time.
 
     A subclass says which one it is, how it is reached, and how it tells time and version of a file. Its `move` copies
     and then deletes; one that can rename does that instead. Safe between threads.
@@ -61,7 +61,7 @@ class HadoopFileSystem(ABC):
     package: ClassVar[str]  # what pip is to install
     example: ClassVar[str]
 
-    pace = Pace(_AT_ONCE, 1000)
+    concurrency = Concurrency(_AT_ONCE, 1000)
 
     def __init__(self, scheme: str | None = None) -> None:
         self._scheme = scheme or self.schemes[0]
@@ -142,7 +142,7 @@ class HadoopFileSystem(ABC):
     def stat(self, paths: Sequence[str]) -> Sequence[FileInfo | None]:
         """Return each file as it is now, by one request for each; see `FileSystem.stat`."""
         found: dict[int, FileInfo | None] = {}
-        self.pace.each(lambda row: self._stat(paths[row]), range(len(paths)), found.__setitem__)
+        self.concurrency.each(lambda row: self._stat(paths[row]), range(len(paths)), found.__setitem__)
         return [found[row] for row in range(len(paths))]
 
     def _stat(self, path: str) -> FileInfo | None:
@@ -240,7 +240,7 @@ class HadoopFileSystem(ABC):
                 found = self._ask(at, lambda fs: fs.find(self.inner(at)))
             except FileNotFoundError:
                 return
-            self.pace.each(lambda name: self._remove_file(at, name), found, lambda name, _: None)
+            self.concurrency.each(lambda name: self._remove_file(at, name), found, lambda name, _: None)
 
     def _remove_file(self, at: HadoopPath, name: str) -> None:
         with suppress(FileNotFoundError):
@@ -358,7 +358,7 @@ class _HadoopWalk:
     def enter(self, folders: Sequence[str]) -> list[str]:
         """List folders, by their paths below the root; return those that lie directly in them."""
         below: list[str] = []
-        self.files.pace.each(
+        self.files.concurrency.each(
             lambda folder: self.files.entries(self._at(folder)),
             folders,
             lambda folder, entries: below.extend(self._take(folder, entries)),

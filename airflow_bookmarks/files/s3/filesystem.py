@@ -17,7 +17,7 @@ from botocore import exceptions as aws
 from airflow_bookmarks.core.errors import OptionError, SourceMissingError
 from airflow_bookmarks.core.selection.listing import FileInfo, Listing
 from airflow_bookmarks.core.selection.reason import HIDDEN
-from airflow_bookmarks.files.concurrency import Pace
+from airflow_bookmarks.files.concurrency import Concurrency
 from airflow_bookmarks.files.filesystem import FileSystemError, Listed, PathPatternError, Pruning
 from airflow_bookmarks.files.input import Sieve, is_hidden
 from airflow_bookmarks.files.s3.client import clients_of, code_of, is_gone, telling
@@ -76,7 +76,7 @@ class S3FileSystem:
     def __init__(self, settings: S3Settings | None = None, scheme: str = SCHEME) -> None:
         self._settings = settings or S3Settings()
         self._clients = clients_of(self._settings)
-        self.pace = Pace(self._settings.connections, PAGE_KEYS)
+        self.concurrency = Concurrency(self._settings.connections, PAGE_KEYS)
         # Large files are copied by parts, several of them at a time: their parts together are no more than this.
         self._parts_at_once = threading.BoundedSemaphore(self._settings.connections)
         self._spark_scheme = self._settings.scheme or ("s3" if scheme == "s3" else SCHEME)
@@ -128,7 +128,7 @@ class S3FileSystem:
             if len(found) % _PROGRESS_EVERY_STATS == 0:
                 log.info("bookmark: looked at %d of %d files", len(found), len(paths))
 
-        self.pace.each(lambda at: self._stat(paths[at]), range(len(paths)), note)
+        self.concurrency.each(lambda at: self._stat(paths[at]), range(len(paths)), note)
         return [found[at] for at in range(len(paths))]
 
     def _stat(self, path: str) -> FileInfo | None:

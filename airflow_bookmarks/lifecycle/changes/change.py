@@ -28,25 +28,25 @@ from airflow_bookmarks.core.errors import (
 )
 from airflow_bookmarks.core.head import busy_error
 from airflow_bookmarks.core.job_state import SET_STATE, STATE_KIND, state_text
-from airflow_bookmarks.core.rules.audit import Terms, check_reason, check_who
+from airflow_bookmarks.core.rules.audit import ChangeAudit, check_reason, check_who
 from airflow_bookmarks.core.run import watermarks
 from airflow_bookmarks.core.text.identity import signed
 from airflow_bookmarks.lifecycle.history.overwritten import check_made_again
-from airflow_bookmarks.lifecycle.history.relocation import turn_relocate
+from airflow_bookmarks.lifecycle.history.relocation import switch_relocated
 from airflow_bookmarks.lifecycle.history.rewind import kept_run
 from airflow_bookmarks.lifecycle.history.snapshot import HistorySnapshot
-from airflow_bookmarks.lifecycle.history.state_values import turn_state
+from airflow_bookmarks.lifecycle.history.state_values import switch_state
 from airflow_bookmarks.lifecycle.history.timeline_switch import (
     files_to_clean,
     former_names,
     last_kept,
     look_at_undone,
     outputs_to_clean,
-    turn_back,
+    switch_back,
+    switch_renamed,
+    switch_set,
+    switch_to,
     turn_contexts,
-    turn_rename,
-    turn_set,
-    turn_to,
     with_clean,
 )
 from airflow_bookmarks.lifecycle.state.positions import ContextReader
@@ -63,13 +63,13 @@ if TYPE_CHECKING:
     from airflow_bookmarks.core.run import Run
     from airflow_bookmarks.sources.relocation import Unverified
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
-    from airflow_bookmarks.store.transitions.timeline import Turn
+    from airflow_bookmarks.store.transitions.timeline import TimelineSwitch
 
 log = logging.getLogger(__name__)
 
 _RACES = 10
 
-_Turning = Callable[["Head"], "Turn"]
+_Turning = Callable[["Head"], "TimelineSwitch"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +139,7 @@ class Change:
     dag: str | None = None
     renamed: bool = False
 
-    def turn(self, history: HistorySnapshot, event: AuditEvent) -> Turn:
+    def switch(self, history: HistorySnapshot, event: AuditEvent) -> TimelineSwitch:
         """Return what the change makes of the job as `history` has it.
 
         Raises:
@@ -151,14 +151,14 @@ class Change:
         if self.kind == "set":
             return _set_turn(history, self.ctx or "", self.value or "", event)
         if self.kind == SET_STATE:
-            return turn_state(history, self.state or "", self.value or "", event)
+            return switch_state(history, self.state or "", self.value or "", event)
         if self.kind == "rename-context":
             _check_contexts(job, head, None, [self.ctx or ""])
-            return turn_rename(history, self.ctx or "", self.to_ctx or "", event)
+            return switch_renamed(history, self.ctx or "", self.to_ctx or "", event)
         if self.kind == "relocate":
             ctx, roots = self.ctx or "", (self.from_root or "", self.to_root or "")
             _check_contexts(job, head, None, [ctx])
-            return turn_relocate(history, ctx, roots, self.unverified, event)
+            return switch_relocated(history, ctx, roots, self.unverified, event)
         if self.kind not in ("reset", "rewind", "delete"):
             raise OptionError(f"{self.kind!r} is no change of a position. Nothing was changed.")
         if (self.kind == "rewind") != (self.to_run is not None):
@@ -176,9 +176,9 @@ class Change:
                     ctx,
                     f"{job} {former} {ctx}",
                 )
-            turn = turn_to(history, kept, self.kind, event)
-            check_made_again(history, turn)
-            return with_clean(history, turn) if self.clean else turn
+            switch = switch_to(history, kept, self.kind, event)
+            check_made_again(history, switch)
+            return with_clean(history, switch) if self.clean else switch
         _check_contexts(job, head, kept, self.contexts)
         _check_names(job, head, kept, self.contexts)
         if self.clean:
@@ -195,14 +195,14 @@ def reset(
     *,
     clean: bool = False,
     contexts: Sequence[str] | None = None,
-    **terms: Unpack[Terms],
+    **terms: Unpack[ChangeAudit],
 ) -> ChangeOutcome:
     """Reset a job to before its first run: the next enabled run reads everything. History and targets stay.
 
     Args:
         clean: also remove exactly what the undone runs published; the next run does it. It can't be undone.
         contexts: only these contexts, without undoing a run; default: all.
-        terms: reason, who, force, expected_version, approved: see `Terms`.
+        terms: reason, who, force, expected_version, approved: see `ChangeAudit`.
 
     Raises:
         OptionError: no reason. JobUnknownError. JobBusyError: a run holds the lease. ChangedMeanwhileError.
@@ -222,7 +222,7 @@ def rewind(
     *,
     clean: bool = False,
     contexts: Sequence[str] | None = None,
-    **terms: Unpack[Terms],
+    **terms: Unpack[ChangeAudit],
 ) -> ChangeOutcome:
     """Rewind a job to its state after an earlier run, given by run number or run id; see `reset` for the rest.
 
@@ -234,7 +234,9 @@ def rewind(
     return apply(store, job, change, **terms)
 
 
-def set_position(store: BookmarkStore, job: str, ctx: str, value: str | int, **terms: Unpack[Terms]) -> ChangeOutcome:
+def set_position(
+    store: BookmarkStore, job: str, ctx: str, value: str | int, **terms: Unpack[ChangeAudit]
+) -> ChangeOutcome:
     """Set one context to a position that no run left; see `reset` for the rest.
 
     Args:
@@ -248,7 +250,7 @@ def set_position(store: BookmarkStore, job: str, ctx: str, value: str | int, **t
     return apply(store, job, Change("set", ctx=ctx, value=str(value)), **terms)
 
 
-def set_state(store: BookmarkStore, job: str, state: str, value: Any, **terms: Unpack[Terms]) -> ChangeOutcome:
+def set_state(store: BookmarkStore, job: str, state: str, value: Any, **terms: Unpack[ChangeAudit]) -> ChangeOutcome:
     """Set one value of `job.state`, as a script would; see `reset` for the rest. No run is undone.
 
     Args:
@@ -261,7 +263,9 @@ def set_state(store: BookmarkStore, job: str, state: str, value: Any, **terms: U
     return apply(store, job, Change(SET_STATE, state=state, value=state_text(state, value)), **terms)
 
 
-def rename_context(store: BookmarkStore, job: str, ctx: str, to_ctx: str, **terms: Unpack[Terms]) -> ChangeOutcome:
+def rename_context(
+    store: BookmarkStore, job: str, ctx: str, to_ctx: str, **terms: Unpack[ChangeAudit]
+) -> ChangeOutcome:
     """Rename a context: its position goes by the name that the script now uses; see `reset` for the rest.
 
     No run is undone. Runs keep the name under which they read, so they can't be replayed under the new one.
@@ -281,7 +285,7 @@ def relocate(
     to_root: str,
     *,
     unverified: Unverified | None = None,
-    **terms: Unpack[Terms],
+    **terms: Unpack[ChangeAudit],
 ) -> ChangeOutcome:
     """Record that the files which one context has read now lie in another folder; see `reset` for the rest.
 
@@ -300,7 +304,7 @@ def relocate(
     return apply(store, job, change, **terms)
 
 
-def undo(store: BookmarkStore, job: str, **terms: Unpack[Terms]) -> ChangeOutcome:
+def undo(store: BookmarkStore, job: str, **terms: Unpack[ChangeAudit]) -> ChangeOutcome:
     """Undo the last reset, rewind, set, set-state or undo: the job stands as before it; see `reset` for the rest.
 
     Runs made since are undone. A second undo takes the first one back.
@@ -344,7 +348,7 @@ def apply(
     expected_version: int | None = None,
     approved: bool = False,
 ) -> ChangeOutcome:
-    """Make a change of a job, given by any of its names; for the terms see `Terms`, for the errors `reset`."""
+    """Make a change of a job, given by any of its names; for the terms see `ChangeAudit`, for the errors `reset`."""
     check_reason(change.kind, reason)
     check_who(who)
     job = resolve_name(store, job)
@@ -361,7 +365,7 @@ def apply(
             )
         if change.clean and head.lease is not None:
             # The holder of an expired lease could still plan or stage after the list of what to clean is made.
-            change.turn(history, {})  # refuse before anyone is fenced
+            change.switch(history, {})  # refuse before anyone is fenced
             event: AuditEvent = {"kind": "unlock", **signed(who), "why": f"{change.kind} with clean: {reason}"}
             event["held_by"] = head.lease.run_id
             fenced = store.break_lease(job, head, event)
@@ -369,20 +373,20 @@ def apply(
                 continue
             head = fenced
             history = HistorySnapshot(store, job, head)  # the holder may have planned until it was fenced
-        turn = change.turn(history, {**signed(who), "why": reason, "forced": force})
-        kept = last_kept(history, turn)
+        switch = change.switch(history, {**signed(who), "why": reason, "forced": force})
+        kept = last_kept(history, switch)
         # Keep the collection from removing what the job goes back to.
-        turn = replace(turn, check=collection_check(store, job, gone), event={**turn.event, "last_kept": kept})
-        undone = look_at_undone(history, turn)
-        after = store.begin_line(job, head, turn)
+        switch = replace(switch, check=collection_check(store, job, gone), event={**switch.event, "last_kept": kept})
+        undone = look_at_undone(history, switch)
+        after = store.begin_timeline(job, head, switch)
         if after is not None:
             numbers = tuple(run.key.number for run in undone.runs)
-            files, outputs, damaged = files_to_clean(turn), outputs_to_clean(turn), undone.unreadable
+            files, outputs, damaged = files_to_clean(switch), outputs_to_clean(switch), undone.unreadable
             return ChangeOutcome(job, change.kind, kept, head, after, numbers, files, damaged, outputs)
     raise _kept_changing(job, f"a {change.kind}")
 
 
-def _undo_turn(history: HistorySnapshot, event: AuditEvent) -> Turn:
+def _undo_turn(history: HistorySnapshot, event: AuditEvent) -> TimelineSwitch:
     store, job, head = history.store, history.job, history.head
     turning = store.turning(job, head.epoch)
     if turning is None:
@@ -396,19 +400,19 @@ def _undo_turn(history: HistorySnapshot, event: AuditEvent) -> Turn:
             f"{what} {which} made with clean: what the undone runs published is removed, so it can't be taken back. "
             "Nothing was changed. The next run reads that input again."
         )
-    turn = turn_back(history, turning.line, turning.contexts, turning.data_run_number, event)
-    check_made_again(history, turn)
+    switch = switch_back(history, turning.line, turning.contexts, turning.data_run_number, event)
+    check_made_again(history, switch)
     if turning.dropped is None:
-        return turn
+        return switch
     if head.fence != turning.fence:
         raise ChangeRefusedError(
             f"{what} dropped the publish of run {turning.dropped.number}, and a run that began since has removed what "
             "was staged, so it can't be taken back. Nothing was changed. The input of that run is read again anyway."
         )
-    return replace(turn, publishing=turning.dropped)
+    return replace(switch, publishing=turning.dropped)
 
 
-def _set_turn(history: HistorySnapshot, ctx: str, value: str, event: AuditEvent) -> Turn:
+def _set_turn(history: HistorySnapshot, ctx: str, value: str, event: AuditEvent) -> TimelineSwitch:
     store, job, head = history.store, history.job, history.head
     _check_contexts(job, head, None, [ctx])
     state = head.contexts[ctx]
@@ -419,7 +423,7 @@ def _set_turn(history: HistorySnapshot, ctx: str, value: str, event: AuditEvent)
         )
     reader = ContextReader(store, job, head)
     position = position_at(state.kind, store, reader.found(ctx), reader.stored_plan(ctx), value)
-    return turn_set(history, ctx, state, position, {**event, "ctx": ctx, "value": value})
+    return switch_set(history, ctx, state, position, {**event, "ctx": ctx, "value": value})
 
 
 # ---- what is refused

@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Unpack
 
 from airflow_bookmarks.core.errors import ChangedMeanwhileError, ChangeRefusedError, NameTakenError, OptionError
-from airflow_bookmarks.core.rules.audit import Terms, check_reason, check_who
+from airflow_bookmarks.core.rules.audit import ChangeAudit, check_reason, check_who
 from airflow_bookmarks.core.text.identity import signed
 from airflow_bookmarks.core.text.script import check_new_name
 from airflow_bookmarks.lifecycle.changes.change import Change, ChangeOutcome, apply
@@ -148,7 +148,7 @@ def _check_empty(store: BookmarkStore, name: str, head: Head, key: str) -> None:
 
 
 def delete(
-    store: BookmarkStore, job: str, *, typed_name: str, clean: bool = False, **terms: Unpack[Terms]
+    store: BookmarkStore, job: str, *, typed_name: str, clean: bool = False, **terms: Unpack[ChangeAudit]
 ) -> ChangeOutcome:
     """Delete the bookmark of a job: the next run reads everything, and lists omit the job until then.
 
@@ -168,7 +168,7 @@ def delete(
     return make_deletion(store, key_of(store, job), Change("delete", clean=clean), **terms)
 
 
-def make_deletion(store: BookmarkStore, job: str, change: Change, **terms: Unpack[Terms]) -> ChangeOutcome:
+def make_deletion(store: BookmarkStore, job: str, change: Change, **terms: Unpack[ChangeAudit]) -> ChangeOutcome:
     """Delete the bookmark of a job, given by its key, whose name was typed out; for the rest see `change.apply`.
 
     If the process ends half-way, the job stands reset, with the event of its deletion, and is still listed; deleting it

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from airflow_bookmarks.core.head import Head
     from airflow_bookmarks.core.run import Run
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
-    from airflow_bookmarks.store.transitions.timeline import Turn
+    from airflow_bookmarks.store.transitions.timeline import TimelineSwitch
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,44 +103,46 @@ def preview(store: BookmarkStore, job: str, change: Change) -> ChangePreview:
     job = resolve_name(store, job)
     head = store.head(job)
     history = HistorySnapshot(store, job, head)
-    turn = change.turn(history, {})
-    undone = look_at_undone(history, turn)
+    switch = change.switch(history, {})
+    undone = look_at_undone(history, switch)
     again = undone.runs or _read_again(history, change)
     contexts = _contexts_read_again(change)
     named = None if contexts is None else partial(names_in, head=head, contexts=contexts)
     facts = _retried(store, job, change) or input_of(store, again, named)
     rows: list[Any] = [f.get("rows") for f in facts]
     low = undone.first
-    is_cleaned = turn.cleaning is not None
+    is_cleaned = switch.cleaning is not None
     # Only the source could tell which of it was read before.
     is_unknown = change.kind == "set" and reads_again(change.value or "")
     return ChangePreview(
         job=job,
         kind=change.kind,
         version=head.version,
-        kept=last_kept(history, turn),
+        kept=last_kept(history, switch),
         undone=tuple(run.key.number for run in undone.runs),
         files=None if is_unknown else total(facts, "files"),
         bytes=None if is_unknown else total(facts, "bytes"),
         rows=None if is_unknown or not all(isinstance(r, int) for r in rows) else sum(rows),
-        watermarks=watermarks_moved(head, replace(head, contexts=turn.contexts)),
+        watermarks=watermarks_moved(head, replace(head, contexts=switch.contexts)),
         consumers={} if low is None else {e.consumer: e.run_number for e in store.edges(job) if e.run_number >= low},
         twice=() if is_cleaned else targets_written(again),
-        to_clean=files_to_clean(turn),
-        sinks_to_clean=outputs_to_clean(turn),
+        to_clean=files_to_clean(switch),
+        sinks_to_clean=outputs_to_clean(switch),
         holder=None if head.lease is None else head.lease.run_id,
         unreadable=undone.unreadable,
-        state=state_moved_by(store, job, head, turn),
-        left_over=files_left_over(history, turn),
-        never_read=_never_read(store, job, head, change, turn),
-        moved=moved if isinstance(moved := turn.event.get("moved"), dict) else None,
+        state=state_moved_by(store, job, head, switch),
+        left_over=files_left_over(history, switch),
+        never_read=_never_read(store, job, head, change, switch),
+        moved=moved if isinstance(moved := switch.event.get("moved"), dict) else None,
     )
 
 
-def _never_read(store: BookmarkStore, job: str, head: Head, change: Change, turn: Turn) -> NeverReadInput | None:
+def _never_read(
+    store: BookmarkStore, job: str, head: Head, change: Change, switch: TimelineSwitch
+) -> NeverReadInput | None:
     if change.kind != "set" or change.ctx is None or (change.value or "").startswith(RETRY):
         return None
-    return never_read_after(store, job, head, turn, change.ctx)
+    return never_read_after(store, job, head, switch, change.ctx)
 
 
 def _read_again(history: HistorySnapshot, change: Change) -> list[Run]:

@@ -23,7 +23,7 @@ from airflow_bookmarks.core.errors import (
     ShardsLeftError,
     StoreError,
 )
-from airflow_bookmarks.core.rules.audit import Terms, check_reason, check_who
+from airflow_bookmarks.core.rules.audit import ChangeAudit, check_reason, check_who
 from airflow_bookmarks.lifecycle.changes.change import Change, ChangeOutcome, apply, check_free
 from airflow_bookmarks.lifecycle.changes.preview import ChangePreview, preview
 from airflow_bookmarks.lifecycle.history.sharded_point import changes_of_shards
@@ -124,7 +124,7 @@ def preview_job(store: BookmarkStore, job: str, change: Change) -> ChangePreview
 
 
 def change_job(
-    store: BookmarkStore, job: str, change: Change, **terms: Unpack[Terms]
+    store: BookmarkStore, job: str, change: Change, **terms: Unpack[ChangeAudit]
 ) -> ChangeOutcome | ShardedChanged:
     """Make a change of a job, sharded or not; for the terms and errors see `change.apply`.
 
@@ -169,7 +169,7 @@ def change_shards(
     change: Change,
     *,
     done: Collection[str] = (),
-    **terms: Unpack[Terms],
+    **terms: Unpack[ChangeAudit],
 ) -> ShardedChanged:
     """Make a change of a sharded job, shard by shard; see `change_job`.
 
@@ -192,11 +192,13 @@ def change_shards(
     return _made(store, seen, wanted, terms)
 
 
-def _made(store: BookmarkStore, seen: ShardedChangePreview, wanted: Sequence[str], terms: Terms) -> ShardedChanged:
+def _made(
+    store: BookmarkStore, seen: ShardedChangePreview, wanted: Sequence[str], terms: ChangeAudit
+) -> ShardedChanged:
     made: dict[str, ChangeOutcome] = {}
     refused: dict[str, BookmarkError] = {}
     for shard in wanted:
-        own: Terms = {**terms, "expected_version": seen.shards[shard].version}
+        own: ChangeAudit = {**terms, "expected_version": seen.shards[shard].version}
         try:
             made[shard] = apply(store, shard, seen.changes[shard], **own)
         except BookmarkError as error:
@@ -251,13 +253,13 @@ def _stands(store: BookmarkStore, shard: str, head: Head, change: Change, seen: 
     to_do = seen.undone or seen.unreadable or seen.to_clean or seen.sinks_to_clean
     if head.lease is not None or to_do or seen.version != head.version:
         return False
-    return replace(change, clean=False).turn(HistorySnapshot(store, shard, head), {}).contexts == head.contexts
+    return replace(change, clean=False).switch(HistorySnapshot(store, shard, head), {}).contexts == head.contexts
 
 
 # ---- what is refused, before anything is changed
 
 
-def _check_all(store: BookmarkStore, job: str, shards: Sequence[str], change: Change, terms: Terms) -> None:
+def _check_all(store: BookmarkStore, job: str, shards: Sequence[str], change: Change, terms: ChangeAudit) -> None:
     heads = store.heads(shards)
     busy: list[JobBusyError] = []
     for shard, head in heads.items():

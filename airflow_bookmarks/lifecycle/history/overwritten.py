@@ -26,26 +26,26 @@ if TYPE_CHECKING:
     from airflow_bookmarks.core.timeline import Ancestry
     from airflow_bookmarks.lifecycle.history.snapshot import HistorySnapshot
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
-    from airflow_bookmarks.store.transitions.timeline import Turn
+    from airflow_bookmarks.store.transitions.timeline import TimelineSwitch
 
 
-def check_made_again(history: HistorySnapshot, turn: Turn) -> None:
+def check_made_again(history: HistorySnapshot, switch: TimelineSwitch) -> None:
     """Make sure that whatever undone runs have overwritten of runs that stay is read, and so written, again.
 
     Raises:
-        ChangeRefusedError: it counts as read after the turn.
+        ChangeRefusedError: it counts as read after the switch.
     """
     store, job = history.store, history.job
-    undone = look_at_undone(history, turn).runs
+    undone = look_at_undone(history, switch).runs
     replaced = numbers_replacing(store.blobs, undone, ())
     if not replaced:
         return
-    counts = Counter(replaced[path] for path in _of_living(store, job, history.after_turn(turn), replaced))
-    reader = ContextReader(store, job, replace(history.head, contexts=turn.contexts))
+    counts = Counter(replaced[path] for path in _of_living(store, job, history.after_switch(switch), replaced))
+    reader = ContextReader(store, job, replace(history.head, contexts=switch.contexts))
     for run in undone:
         if counts[run.key.number] and _is_known(store, reader, run):
             raise ChangeRefusedError(
-                f"job {job!r}: this {turn.kind} would undo run {run.key.number}, which has overwritten "
+                f"job {job!r}: this {switch.kind} would undo run {run.key.number}, which has overwritten "
                 f"{counts[run.key.number]} file(s) of runs that stay, and go to a position that counts its input as "
                 "read: no run would make these rows again. Nothing was changed. Go on from where the job is; or reset "
                 "it, so that all of its output is made anew."

@@ -10,7 +10,7 @@ from airflow_bookmarks.core.errors import OptionError
 from airflow_bookmarks.core.ledger.segment import bare_name
 from airflow_bookmarks.core.timeline import living_runs
 from airflow_bookmarks.files.opener import open_filesystem
-from airflow_bookmarks.lifecycle.history.timeline_switch import turn_set
+from airflow_bookmarks.lifecycle.history.timeline_switch import switch_set
 from airflow_bookmarks.lifecycle.state.positions import (
     ContextReader,
     is_of_another_format,
@@ -28,21 +28,21 @@ if TYPE_CHECKING:
     from airflow_bookmarks.sources.relocation import Unverified
     from airflow_bookmarks.sources.source import PlanInput, Source
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
-    from airflow_bookmarks.store.transitions.timeline import Turn
+    from airflow_bookmarks.store.transitions.timeline import TimelineSwitch
 
 MOVED_FROM = "moved_from"  # name of a fact of a plan: what the keyword of that name made of the position
 
 log = logging.getLogger(__name__)
 
 
-def turn_relocate(
+def switch_relocated(
     history: HistorySnapshot,
     ctx: str,
     roots: tuple[str, str],
     unverified: Unverified | None,
     event: AuditEvent,
-) -> Turn:
-    """Return the turn after which the files of a context lie below another root; it undoes no run.
+) -> TimelineSwitch:
+    """Return the switch after which the files of a context lie below another root; it undoes no run.
 
     Args:
         roots: the old and the new one.
@@ -76,7 +76,7 @@ def turn_relocate(
     relocation = relocated(reader.found(ctx), moved, old, new, lambda: _sizes(store, job, head, ctx), unverified)
     state = replace(state, fingerprint=str(after.ref()), moves=(*state.moves, (old, new)))
     told: AuditEvent = {**event, "ctx": ctx, "moved": dict(relocation.stats)}
-    return turn_set(history, ctx, state, relocation.position, told, kind="relocate")
+    return switch_set(history, ctx, state, relocation.position, told, kind="relocate")
 
 
 def found_moved(

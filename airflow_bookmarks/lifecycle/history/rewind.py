@@ -23,7 +23,7 @@ from airflow_bookmarks.lifecycle.history.timeline_switch import (
     former_names,
     look_at_undone,
     outputs_to_clean,
-    turn_to,
+    switch_to,
     undone_before,
     with_clean,
 )
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from airflow_bookmarks.core.run import Run
     from airflow_bookmarks.sources.upstream.rewind import RewindWanted
     from airflow_bookmarks.store.bookmark_store import BookmarkStore, LeaseGrant
-    from airflow_bookmarks.store.transitions.timeline import Turn
+    from airflow_bookmarks.store.transitions.timeline import TimelineSwitch
 
 log = logging.getLogger(__name__)
 
@@ -197,17 +197,17 @@ def rewind_along(store: BookmarkStore, holding: LeaseGrant, wanted: RewindWanted
     if current.fence != holding.fence:
         raise FencedError(f"job {job!r} was taken over while it was to be rewound along; nothing was changed.")
     history = HistorySnapshot(store, job, current)
-    turn = turn_to(history, kept, "rewind", event)
+    switch = switch_to(history, kept, "rewind", event)
     if not wanted.keeps:
-        turn = _with_clean_along(history, turn, wanted)
-    turn = replace(turn, check=collection_check(store, job, gone))
-    after = store.begin_line(job, current, turn, keep=holding)
+        switch = _with_clean_along(history, switch, wanted)
+    switch = replace(switch, check=collection_check(store, job, gone))
+    after = store.begin_timeline(job, current, switch, keep=holding)
     if after is None:
         raise FencedError(f"job {job!r} was taken over while it was to be rewound along; nothing was changed.")
-    outputs = outputs_to_clean(turn)
+    outputs = outputs_to_clean(switch)
     elsewhere = f" and {outputs} output(s) in other sinks" if outputs else ""
     said = "bookmark %s: upstream %s went back to run %d; going back along to run %d, %d file(s)%s to clean"
-    log.warning(said, job, upstream, target, turn.kept, files_to_clean(turn), elsewhere)
+    log.warning(said, job, upstream, target, switch.kept, files_to_clean(switch), elsewhere)
     return replace(holding, fence=after.fence, base=replace(after, lease=None))
 
 
@@ -222,28 +222,28 @@ def _check_names(job: str, head: Head, kept: Run | None, wanted: RewindWanted) -
         )
 
 
-def _with_clean_along(history: HistorySnapshot, turn: Turn, wanted: RewindWanted) -> Turn:
-    """Return the turn with what to clean: the files of the undone runs, except those that replaced others for good.
+def _with_clean_along(history: HistorySnapshot, switch: TimelineSwitch, wanted: RewindWanted) -> TimelineSwitch:
+    """Return the switch with what to clean: the files of the undone runs, except those that replaced others for good.
 
     Raises:
         RewindAlongRefusedError: it can't be cleaned, its input is gone, or others have read it.
     """
     store, job = history.store, history.job
-    undone = look_at_undone(history, turn).all_readable()
+    undone = look_at_undone(history, switch).all_readable()
     if not undone:
-        return turn
+        return switch
     disposed = _disposed(undone)
     if disposed:
         raise RewindAlongRefusedError(job, wanted.upstream, wanted.target, disposed)
     try:
         stays = overwritten_for_good(store, job, [*undone_before(history).runs, *undone])
-        turn = with_clean(history, turn, stays=stays)
+        switch = with_clean(history, switch, stays=stays)
     except ChangeRefusedError as error:
         why = error.why if isinstance(error, CleanRefusedError) else str(error)
         raise RewindAlongRefusedError(job, wanted.upstream, wanted.target, why) from error
     readers = _readers(store, job, undone)
     if readers:
-        back = f"rewind {job} --to {turn.kept}" if turn.kept else f"reset {job}"
+        back = f"rewind {job} --to {switch.kept}" if switch.kept else f"reset {job}"
         raise RewindAlongRefusedError(job, wanted.upstream, wanted.target, readers, back)
     for output, count in stays.items():
         log.warning(
@@ -253,9 +253,9 @@ def _with_clean_along(history: HistorySnapshot, turn: Turn, wanted: RewindWanted
             output,
             count,
         )
-    outputs = outputs_to_clean(turn)
+    outputs = outputs_to_clean(switch)
     elsewhere: AuditEvent = {"outputs_to_clean": outputs} if outputs else {}
-    return replace(turn, event={**turn.event, "files_to_clean": files_to_clean(turn), **elsewhere})
+    return replace(switch, event={**switch.event, "files_to_clean": files_to_clean(switch), **elsewhere})
 
 
 def _disposed(undone: Sequence[Run]) -> str:

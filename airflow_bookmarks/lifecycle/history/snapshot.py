@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from airflow_bookmarks.core.errors import StateCorruptError
-from airflow_bookmarks.core.timeline import Ancestry, Line
+from airflow_bookmarks.core.timeline import Ancestry, Timeline
 from airflow_bookmarks.store.transitions.collection import collected_in, copied_in
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from airflow_bookmarks.core.head import Head
     from airflow_bookmarks.core.run import Run, RunKey
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
-    from airflow_bookmarks.store.transitions.timeline import Turn
+    from airflow_bookmarks.store.transitions.timeline import TimelineSwitch
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +59,7 @@ class HistorySnapshot:
         return copied_in(self.store, self.job, self._entry)
 
     @cached_property
-    def lines(self) -> tuple[Line, ...]:
+    def lines(self) -> tuple[Timeline, ...]:
         """The lines of the job, oldest first; the first one (epoch 1) has no item."""
         return tuple(self.store.lines(self.job)) if self.head.epoch > 1 else ()
 
@@ -69,13 +69,13 @@ class HistorySnapshot:
         return Ancestry.of(self.head.epoch, self.lines)
 
     def after(self, parent: int | None, kept: int) -> Ancestry:
-        """Return which runs are history after a turn to `kept` of the line `parent` (None: of the present one)."""
-        line = Line(self.head.epoch + 1, parent or self.head.epoch, kept, self.head.run_number)
+        """Return which runs are history after a switch to `kept` of the line `parent` (None: of the present one)."""
+        line = Timeline(self.head.epoch + 1, parent or self.head.epoch, kept, self.head.run_number)
         return Ancestry.of(line.epoch, [*self.lines, line])
 
-    def after_turn(self, turn: Turn) -> Ancestry:
-        """Return which runs are history after a turn."""
-        return self.after(turn.parent, turn.kept)
+    def after_switch(self, switch: TimelineSwitch) -> Ancestry:
+        """Return which runs are history after a switch."""
+        return self.after(switch.parent, switch.kept)
 
     def runs_or_damage(self, after: int, until: int) -> list[tuple[RunKey, Run | StateCorruptError]]:
         """Return the run items with a number in (after, until], oldest first; the error of one that can't be read."""

@@ -19,7 +19,7 @@ from airflow_bookmarks.core.job_state import (
 from airflow_bookmarks.core.position import Position
 from airflow_bookmarks.core.run import ContextState, RunKey
 from airflow_bookmarks.core.text.redaction import redacted
-from airflow_bookmarks.lifecycle.history.timeline_switch import turn_set
+from airflow_bookmarks.lifecycle.history.timeline_switch import switch_set
 from airflow_bookmarks.lifecycle.state.positions import stored_position
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from airflow_bookmarks.core.rules.audit import AuditEvent
     from airflow_bookmarks.lifecycle.history.snapshot import HistorySnapshot
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
-    from airflow_bookmarks.store.transitions.timeline import Turn
+    from airflow_bookmarks.store.transitions.timeline import TimelineSwitch
 
 _NO_RUN = RunKey(0, 0)  # name of a state that was set by hand before any run set one
 
@@ -64,26 +64,28 @@ def state_difference(
     return {name: {one: a.get(name), other: b.get(name)} for name in sorted({*a, *b}) if a.get(name) != b.get(name)}
 
 
-def state_moved_by(store: BookmarkStore, job: str, head: Head, turn: Turn) -> dict[str, dict[str, str | None]]:
-    """Return the values of `job.state` that a turn changes, before and after."""
-    before, now = head.contexts.get(STATE_CONTEXT), turn.contexts.get(STATE_CONTEXT)
+def state_moved_by(
+    store: BookmarkStore, job: str, head: Head, switch: TimelineSwitch
+) -> dict[str, dict[str, str | None]]:
+    """Return the values of `job.state` that a switch changes, before and after."""
+    before, now = head.contexts.get(STATE_CONTEXT), switch.contexts.get(STATE_CONTEXT)
     if before == now:
         return {}
-    return state_difference(shown_state(store, job, head.contexts), _shown_after(store, job, turn))
+    return state_difference(shown_state(store, job, head.contexts), _shown_after(store, job, switch))
 
 
-def _shown_after(store: BookmarkStore, job: str, turn: Turn) -> dict[str, str]:
-    payload = turn.positions.get(STATE_CONTEXT)
+def _shown_after(store: BookmarkStore, job: str, switch: TimelineSwitch) -> dict[str, str]:
+    payload = switch.positions.get(STATE_CONTEXT)
     if payload is None:
-        return shown_state(store, job, turn.contexts)
-    body = turn.bodies[0] if payload.inline is None else payload.inline
+        return shown_state(store, job, switch.contexts)
+    body = switch.bodies[0] if payload.inline is None else payload.inline
     return shown_states(decode_states(body))
 
 
-def turn_state(history: HistorySnapshot, name: str, text: str, event: AuditEvent) -> Turn:
-    """Return the turn that sets one value of `job.state` from a JSON text; it undoes no run.
+def switch_state(history: HistorySnapshot, name: str, text: str, event: AuditEvent) -> TimelineSwitch:
+    """Return the switch that sets one value of `job.state` from a JSON text; it undoes no run.
 
-    The event has only the name, because the value may be a secret; the line that the turn starts has the value.
+    The event has only the name, because the value may be a secret; the line that the switch starts has the value.
 
     Raises:
         OptionError: the text is no JSON, or all values together have more than 16 KB. NameInvalidError.
@@ -95,4 +97,4 @@ def turn_state(history: HistorySnapshot, name: str, text: str, event: AuditEvent
     values = with_state(state_values(history.store, history.job, head.contexts), name, value)
     state = head.contexts.get(STATE_CONTEXT) or ContextState(STATE_KIND, STATE_KIND, _NO_RUN)
     position = Position(encode_states(values))
-    return turn_set(history, STATE_CONTEXT, state, position, {**event, "name": name}, kind=SET_STATE)
+    return switch_set(history, STATE_CONTEXT, state, position, {**event, "name": name}, kind=SET_STATE)

@@ -1,4 +1,4 @@
-"""Compute the turn that a reset, rewind, set or undo makes, as a pure function of the stored state."""
+"""Compute the switch that a reset, rewind, set or undo makes, as a pure function of the stored state."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from airflow_bookmarks.lifecycle.state.positions import stored_position
 from airflow_bookmarks.sinks.clean import CleanList
 from airflow_bookmarks.sources.registry import kind_of, upstream_of
 from airflow_bookmarks.store.transitions.collection import check_made_here
-from airflow_bookmarks.store.transitions.timeline import Turn
+from airflow_bookmarks.store.transitions.timeline import TimelineSwitch
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from airflow_bookmarks.core.position import Position, UpstreamPosition
     from airflow_bookmarks.core.rules.audit import AuditEvent
     from airflow_bookmarks.core.run import ContextState, Run, RunKey
-    from airflow_bookmarks.core.timeline import Line
+    from airflow_bookmarks.core.timeline import Timeline
     from airflow_bookmarks.lifecycle.history.snapshot import HistorySnapshot
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
 
@@ -43,17 +43,17 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 
-def turn_to(history: HistorySnapshot, kept: Run | None, kind: str, event: AuditEvent) -> Turn:
-    """Return the turn that takes all contexts back to as they were after `kept` (None: before the first run)."""
+def switch_to(history: HistorySnapshot, kept: Run | None, kind: str, event: AuditEvent) -> TimelineSwitch:
+    """Return the switch that takes all contexts back to as they were after `kept` (None: before the first run)."""
     contexts = {} if kept is None else dict(kept.contexts)
     number, data_run = (0, 0) if kept is None else (kept.key.number, kept.data_run_number)
-    return _turn(history, kind, event, contexts, number, data_run, history.head.epoch)
+    return _switch(history, kind, event, contexts, number, data_run, history.head.epoch)
 
 
 def turn_contexts(
     history: HistorySnapshot, kept: Run | None, names: Sequence[str], kind: str, event: AuditEvent
-) -> Turn:
-    """Return the turn that takes some contexts back; it undoes no run."""
+) -> TimelineSwitch:
+    """Return the switch that takes some contexts back; it undoes no run."""
     head = history.head
     contexts = dict(head.contexts)
     for ctx in names:
@@ -62,7 +62,7 @@ def turn_contexts(
             contexts.pop(ctx, None)
         else:
             contexts[ctx] = state
-    return _turn(history, kind, event, contexts, head.run_number, head.data_run_number, head.epoch)
+    return _switch(history, kind, event, contexts, head.run_number, head.data_run_number, head.epoch)
 
 
 def former_names(head: Head, kept: Run | None) -> dict[str, str]:
@@ -78,7 +78,7 @@ def former_names(head: Head, kept: Run | None) -> dict[str, str]:
     return found
 
 
-def turn_set(
+def switch_set(
     history: HistorySnapshot,
     ctx: str,
     state: ContextState,
@@ -86,8 +86,8 @@ def turn_set(
     event: AuditEvent,
     *,
     kind: str = "set",
-) -> Turn:
-    """Return the turn that puts one context to a given position; it undoes no run."""
+) -> TimelineSwitch:
+    """Return the switch that puts one context to a given position; it undoes no run."""
     head = history.head
     after = replace(state, set_in=head.epoch + 1, artifacts=position.artifacts)
     if not position.keeps_watermark:
@@ -95,14 +95,14 @@ def turn_set(
         after = replace(after, watermark=position.watermark, watermark_column=None, order=order)
     contexts = {**head.contexts, ctx: after}
     number, data_run = head.run_number, head.data_run_number
-    turn = _turn(history, kind, event, contexts, number, data_run, head.epoch, {ctx: position.body})
+    switch = _switch(history, kind, event, contexts, number, data_run, head.epoch, {ctx: position.body})
     payload = history.store.blobs.refer(position.body)
     bodies = [*position.blobs.values(), *([] if payload.inline is not None else [position.body])]
-    return replace(turn, positions={ctx: payload}, bodies=bodies)
+    return replace(switch, positions={ctx: payload}, bodies=bodies)
 
 
-def turn_rename(history: HistorySnapshot, ctx: str, to_ctx: str, event: AuditEvent) -> Turn:
-    """Return the turn that moves the position of a context to another name; it undoes no run.
+def switch_renamed(history: HistorySnapshot, ctx: str, to_ctx: str, event: AuditEvent) -> TimelineSwitch:
+    """Return the switch that moves the position of a context to another name; it undoes no run.
 
     Raises:
         NameInvalidError: it can't be a name. ChangeRefusedError: the job has a context of that name.
@@ -131,29 +131,29 @@ def turn_rename(history: HistorySnapshot, ctx: str, to_ctx: str, event: AuditEve
     body = store.blobs.get(payload)
     told: AuditEvent = {**event, "ctx": ctx, "name": to_ctx}
     number, data_run = head.run_number, head.data_run_number
-    turn = _turn(history, "rename-context", told, contexts, number, data_run, head.epoch, {to_ctx: body})
+    switch = _switch(history, "rename-context", told, contexts, number, data_run, head.epoch, {to_ctx: body})
     # The old name no longer reads anything, so it holds no edge back.
     edges = _edges_after(store, job, replace(head, contexts=contexts), contexts, {to_ctx: body})
     bodies = () if payload.inline is not None else (body,)
-    return replace(turn, positions={to_ctx: payload}, bodies=bodies, edges=edges)
+    return replace(switch, positions={to_ctx: payload}, bodies=bodies, edges=edges)
 
 
-def turn_back(
+def switch_back(
     history: HistorySnapshot,
-    line: Line,
+    line: Timeline,
     contexts: Mapping[str, ContextState],
     data_run: int,
     event: AuditEvent,
-) -> Turn:
-    """Return the turn that undoes the change which began `line`: history goes on from the epoch before it.
+) -> TimelineSwitch:
+    """Return the switch that undoes the change which began `line`: history goes on from the epoch before it.
 
     That epoch is not the parent of `line` if the change was itself an undo: an undo branches off an earlier line.
     """
-    return _turn(history, "undo", event, contexts, line.start, data_run, line.epoch - 1)
+    return _switch(history, "undo", event, contexts, line.start, data_run, line.epoch - 1)
 
 
-def with_clean(history: HistorySnapshot, turn: Turn, *, stays: Collection[str] = ()) -> Turn:
-    """Return the turn with the list of what the undone runs staged and published.
+def with_clean(history: HistorySnapshot, switch: TimelineSwitch, *, stays: Collection[str] = ()) -> TimelineSwitch:
+    """Return the switch with the list of what the undone runs staged and published.
 
     The list includes open runs, and what earlier undone runs left in their targets because they were undone without a
     clean. A publish that is due and undone is dropped, also that of a replay. `stays` names outputs from which nothing
@@ -164,14 +164,14 @@ def with_clean(history: HistorySnapshot, turn: Turn, *, stays: Collection[str] =
         ChangeRefusedError: something of it can't be cleaned.
     """
     store, job, head, gone = history.store, history.job, history.head, history.collected
-    if gone > turn.kept:
+    if gone > switch.kept:
         raise CleanRefusedError(
             job,
             f"runs up to {gone} were collected, and what they published is not known any more, so a clean to run "
-            f"{turn.kept} would leave their rows and read their input again",
+            f"{switch.kept} would leave their rows and read their input again",
             "Reset or rewind without clean, and empty the target by hand.",
         )
-    undone = look_at_undone(history, turn).all_readable()
+    undone = look_at_undone(history, switch).all_readable()
     if undone:
         check_made_here(job, undone[0].key.number, "a clean", history.copied)
     opened = history.open_runs()
@@ -189,15 +189,15 @@ def with_clean(history: HistorySnapshot, turn: Turn, *, stays: Collection[str] =
     ]
     if head.cleaning is not None:
         lists.insert(0, CleanList.decode(store.blobs.get(head.cleaning)))
-    is_dropped = turn.publishing in {run.key for run in (*undone, *before)}
+    is_dropped = switch.publishing in {run.key for run in (*undone, *before)}
     body = CleanList.joined(lists).encode()
     payload = store.blobs.refer(body, _CLEAN_INLINE)
     return replace(
-        turn,
+        switch,
         cleaning=payload,
         bodies=() if payload.inline is not None else (body,),
         abandoned=tuple(opened),
-        publishing=None if is_dropped else turn.publishing,
+        publishing=None if is_dropped else switch.publishing,
     )
 
 
@@ -220,31 +220,31 @@ def _check_may_give_up(job: str, opened: Iterable[Run]) -> None:
 _CLEAN_INLINE = 512  # the head has 4 KB for everything
 
 
-def files_to_clean(turn: Turn) -> int:
-    """Return the number of files that a turn lists for removal."""
-    listed = _listed(turn)
+def files_to_clean(switch: TimelineSwitch) -> int:
+    """Return the number of files that a switch lists for removal."""
+    listed = _listed(switch)
     return 0 if listed is None else len(listed.files)
 
 
-def outputs_to_clean(turn: Turn) -> int:
-    """Return the number of outputs in other sinks than files from which a turn lists something for removal.
+def outputs_to_clean(switch: TimelineSwitch) -> int:
+    """Return the number of outputs in other sinks than files from which a switch lists something for removal.
 
     What several runs have written to one output counts once.
     """
-    listed = _listed(turn)
+    listed = _listed(switch)
     return 0 if listed is None else len({(part.sink, part.output) for part in listed.parts})
 
 
-def _listed(turn: Turn) -> CleanList | None:
-    if turn.cleaning is None:
+def _listed(switch: TimelineSwitch) -> CleanList | None:
+    if switch.cleaning is None:
         return None
-    body = turn.cleaning.inline
-    return CleanList.decode(turn.bodies[0] if body is None else body)
+    body = switch.cleaning.inline
+    return CleanList.decode(switch.bodies[0] if body is None else body)
 
 
-def files_left_over(history: HistorySnapshot, turn: Turn) -> int | None:
-    """Return the number of files of runs undone before `turn` that still lie in their targets; None: not known."""
-    before = undone_before(history, turn)
+def files_left_over(history: HistorySnapshot, switch: TimelineSwitch) -> int | None:
+    """Return the number of files of runs undone before `switch` that still lie in their targets; None: not known."""
+    before = undone_before(history, switch)
     if before.damage:
         return None
     outputs = [(run, name) for run in before.runs for name in run.outputs]
@@ -262,9 +262,9 @@ def files_left_over(history: HistorySnapshot, turn: Turn) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class Undone:
-    """The committed runs that are history now and no longer are after a turn, oldest first.
+    """The committed runs that are history now and no longer are after a switch, oldest first.
 
-    `damage` gives the reason for each run item in their range that can't be read. A turn without clean needs none of
+    `damage` gives the reason for each run item in their range that can't be read. A switch without clean needs none of
     these items: positions follow from what is kept.
     """
 
@@ -292,9 +292,9 @@ class Undone:
         return self.runs
 
 
-def look_at_undone(history: HistorySnapshot, turn: Turn) -> Undone:
-    """Return the runs that a turn undoes."""
-    before, after = history.living, history.after_turn(turn)
+def look_at_undone(history: HistorySnapshot, switch: TimelineSwitch) -> Undone:
+    """Return the runs that a switch undoes."""
+    before, after = history.living, history.after_switch(switch)
     low = min((bound for bound in after.bounds.values() if bound is not None), default=0)
     runs: list[Run] = []
     damage: dict[RunKey, StateCorruptError] = {}
@@ -306,14 +306,14 @@ def look_at_undone(history: HistorySnapshot, turn: Turn) -> Undone:
     return Undone(tuple(runs), damage)
 
 
-def undone_before(history: HistorySnapshot, turn: Turn | None = None) -> Undone:
-    """Return the committed runs of a job that earlier turns undid, oldest first, without those that `turn` brings back.
+def undone_before(history: HistorySnapshot, switch: TimelineSwitch | None = None) -> Undone:
+    """Return the committed runs of a job that earlier switches undid, oldest first, but for those it brings back.
 
     Runs that came with an import are left out: what they published belongs to another job. `damage` has every item in
     their range that can't be read, whether its run was undone or not.
     """
     living = history.living
-    after = living if turn is None else history.after_turn(turn)
+    after = living if switch is None else history.after_switch(switch)
     runs: list[Run] = []
     damage: dict[RunKey, StateCorruptError] = {}
     for low, high in _spans_undone(history.lines):
@@ -325,7 +325,7 @@ def undone_before(history: HistorySnapshot, turn: Turn | None = None) -> Undone:
     return Undone(tuple(runs), damage)
 
 
-def _spans_undone(lines: Sequence[Line]) -> list[tuple[int, int]]:
+def _spans_undone(lines: Sequence[Timeline]) -> list[tuple[int, int]]:
     """Return the ranges (after, until] of run numbers that the turns to these lines left out, each once."""
     spans: list[tuple[int, int]] = []
     for low, high in sorted((line.kept, line.start) for line in lines if line.kept < line.start):
@@ -336,17 +336,17 @@ def _spans_undone(lines: Sequence[Line]) -> list[tuple[int, int]]:
     return spans
 
 
-def last_kept(history: HistorySnapshot, turn: Turn) -> int:
-    """Return the number of the last committed run that is history after the turn; 0 where there is none."""
-    if turn.parent is None or turn.parent == history.head.epoch:
-        return turn.kept
-    after = history.after_turn(turn)  # an undo: `kept` limits what may be living
+def last_kept(history: HistorySnapshot, switch: TimelineSwitch) -> int:
+    """Return the number of the last committed run that is history after the switch; 0 where there is none."""
+    if switch.parent is None or switch.parent == history.head.epoch:
+        return switch.kept
+    after = history.after_switch(switch)  # an undo: `kept` limits what may be living
     # Newest first, and not beyond the first that is living: all runs of a long history are many.
-    kept = living_runs(history.store.runs(history.job, until=turn.kept, reverse=True), after)
+    kept = living_runs(history.store.runs(history.job, until=switch.kept, reverse=True), after)
     return next((run.key.number for run in kept), 0)
 
 
-def _turn(
+def _switch(
     history: HistorySnapshot,
     kind: str,
     event: AuditEvent,
@@ -355,9 +355,9 @@ def _turn(
     data_run: int,
     parent: int,
     positions: Mapping[str, bytes] | None = None,
-) -> Turn:
+) -> TimelineSwitch:
     head = history.head
-    return Turn(
+    return TimelineSwitch(
         kind=kind,
         kept=kept,
         contexts=contexts,

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from airflow_bookmarks.core.head import Head
     from airflow_bookmarks.sources.source import PlanInput
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
-    from airflow_bookmarks.store.transitions.timeline import Turn
+    from airflow_bookmarks.store.transitions.timeline import TimelineSwitch
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +48,8 @@ class NeverReadInput:
         return {**asdict(self), "runs": list(self.runs), "consumers": list(self.consumers)}
 
 
-def never_read_after(store: BookmarkStore, job: str, head: Head, turn: Turn, ctx: str) -> NeverReadInput:
-    """Return what no run would read after `turn` has set a context, by planning from the old and the new position."""
+def never_read_after(store: BookmarkStore, job: str, head: Head, switch: TimelineSwitch, ctx: str) -> NeverReadInput:
+    """Return what no run would read after `switch` has set a context, by planning from the old and the new position."""
     reader = ContextReader(store, job, head)
     entry = recorded_plans(store, job, head, recent_runs(store, job, head)).get(ctx)
     consumers = tuple(sorted(edge.consumer for edge in store.edges(job)))
@@ -59,7 +59,7 @@ def never_read_after(store: BookmarkStore, job: str, head: Head, turn: Turn, ctx
         source = recorded_source(store, job, entry)
         found = reader.found_for(ctx, source, recorded_on_change(entry))
         before = source.plan(found)
-        after = recorded_source(store, job, entry).plan(_found_after(store, found, turn, ctx))
+        after = recorded_source(store, job, entry).plan(_found_after(store, found, switch, ctx))
     except (OptionError, SourceError, OSError) as error:
         return NeverReadInput(None, None, (), consumers, redacted(str(error)))
     if not isinstance(before, FilePlan) or not isinstance(after, FilePlan):  # two plans are compared by their names
@@ -71,18 +71,18 @@ def never_read_after(store: BookmarkStore, job: str, head: Head, turn: Turn, ctx
     return NeverReadInput(len(skipped), sum(skipped), runs, consumers if skipped or runs else ())
 
 
-def _found_after(store: BookmarkStore, found: PlanInput, turn: Turn, ctx: str) -> PlanInput:
-    """Return what the source is planned from after the turn, whose blobs are not stored yet."""
-    unsaved = {hashlib.sha256(body).hexdigest(): body for body in turn.bodies}
+def _found_after(store: BookmarkStore, found: PlanInput, switch: TimelineSwitch, ctx: str) -> PlanInput:
+    """Return what the source is planned from after the switch, whose blobs are not stored yet."""
+    unsaved = {hashlib.sha256(body).hexdigest(): body for body in switch.bodies}
 
     def load(names: Sequence[str]) -> Mapping[str, bytes]:
         own = {name: unsaved[name] for name in names if name in unsaved}
         missing = [name for name in names if name not in own]
         return {**own, **(store.blobs.get_named(missing) if missing else {})}
 
-    payload = turn.positions[ctx]
+    payload = switch.positions[ctx]
     position = unsaved[payload.sha256] if payload.inline is None else payload.inline
-    return replace(found, position=position, load=load, watermark=turn.contexts[ctx].watermark)
+    return replace(found, position=position, load=load, watermark=switch.contexts[ctx].watermark)
 
 
 def _unread(plan: FilePlan) -> dict[str, int]:

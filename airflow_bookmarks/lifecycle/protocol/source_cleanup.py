@@ -355,7 +355,7 @@ class _Ground:
             else:
                 self.tally.note(became)
 
-        self.files.pace.each(request, [file for file in part if file.path in targets], note)
+        self.files.concurrency.each(request, [file for file in part if file.path in targets], note)
 
 
 def _is_read(path: str, roots: Sequence[str]) -> bool:

@@ -13,7 +13,7 @@ from airflow_bookmarks.hooks.bookmark import BookmarkHook
 from airflow_bookmarks.lifecycle.changes.change import Change
 from airflow_bookmarks.plugin.auth import Person, Sight
 from airflow_bookmarks.plugin.csrf import same_origin
-from airflow_bookmarks.plugin.dependencies import Ask, JobName, Owned, Visit, Visiting
+from airflow_bookmarks.plugin.dependencies import Ask, JobName, Owned, PageRequest, Visiting
 from airflow_bookmarks.plugin.redaction import veiled
 from airflow_bookmarks.plugin.routes.change import answer_of, check_confirmed, noted_in_part, times_of
 from airflow_bookmarks.plugin.schemas import requests
@@ -48,7 +48,7 @@ async def change(visit: Visiting, job: JobName, asked: Annotated[requests.Sharde
     )
 
 
-async def _sharded(visit: Visit, job: str) -> Owned:
+async def _sharded(visit: PageRequest, job: str) -> Owned:
     found = await visit.changeable_job(job)
     if not found.shards:
         raise ChangeRefusedError(

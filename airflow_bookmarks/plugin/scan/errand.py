@@ -91,7 +91,7 @@ def _check_look(store: BookmarkStore, job: str, request_id: str) -> None:
     """
     asked = find_request(store, job, request_id).change
     try:
-        asked.turn(HistorySnapshot(store, job, store.head(job)), {})
+        asked.switch(HistorySnapshot(store, job, store.head(job)), {})
     except (LookRefusedError, TooLargeHereError):
         raise
     except BookmarkError:

@@ -9,7 +9,7 @@ Orders = dict[str, str | None]  # names of core.order by context; None: how its 
 JobState = Literal["NEW", "IDLE", "RUNNING", "EXPIRED", "DUE", "DAMAGED"]
 
 
-class Answer(BaseModel):
+class ResponseModel(BaseModel):
     """What every answer is: known in full, and not changed once made."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -18,7 +18,7 @@ class Answer(BaseModel):
 # ---- jobs
 
 
-class Holder(Answer):
+class Holder(ResponseModel):
     """Who works on a job, and until when others leave it alone."""
 
     run_id: str
@@ -27,7 +27,7 @@ class Holder(Answer):
     until: str
 
 
-class RunPoint(Answer):
+class RunPoint(ResponseModel):
     """One run in a small line over time."""
 
     number: int
@@ -38,7 +38,7 @@ class RunPoint(Answer):
     rows: int | None
 
 
-class JobRow(Answer):
+class JobRow(ResponseModel):
     """Where a job stands.
 
     `state`: NEW (has never committed), IDLE, RUNNING (a run holds it), EXPIRED (a run held it and its lease ran out),
@@ -85,7 +85,7 @@ class JobRow(Answer):
     damaged_shards: int | None = None
 
 
-class JobList(Answer):
+class JobList(ResponseModel):
     """A page of the jobs that the user may look at; `total` counts all of them that were asked for."""
 
     jobs: list[JobRow]
@@ -94,7 +94,7 @@ class JobList(Answer):
     offset: int
 
 
-class Gaps(Answer):
+class Gaps(ResponseModel):
     """What is missing between the first and the last number, or day, that a context has ever seen.
 
     `ranges` are the highest missing ones, `4..6` or `8`; `more_ranges` counts those below, and `lost` the numbers lower
@@ -112,7 +112,7 @@ class Gaps(Answer):
     words: str
 
 
-class ContextRow(Answer):
+class ContextRow(ResponseModel):
     """Where one context stands; `position` says it in words. `gaps` is None where nobody looks for them, and
     `newest_partition` where partitions don't tell their time.
     """
@@ -129,7 +129,7 @@ class ContextRow(Answer):
     newest_partition: str | None = None
 
 
-class ConsumerRow(Answer):
+class ConsumerRow(ResponseModel):
     """How far another job has read this one."""
 
     job: str
@@ -138,7 +138,7 @@ class ConsumerRow(Answer):
     updated_at: str | None
 
 
-class SideRow(Answer):
+class SideRow(ResponseModel):
     """A pause or disable run: it read, and changed nothing."""
 
     option: str
@@ -150,7 +150,7 @@ class SideRow(Answer):
     contexts: dict[str, dict[str, Any]]
 
 
-class RequestRow(Answer):
+class RequestRow(ResponseModel):
     """A change of a protected job that somebody asked for."""
 
     id: str
@@ -167,7 +167,7 @@ class RequestRow(Answer):
     may_approve: bool
 
 
-class DamagedRequest(Answer):
+class DamagedRequest(ResponseModel):
     """A request that can't be read, and so neither approved nor rejected; `why` says also what to do."""
 
     id: str
@@ -203,7 +203,7 @@ class Job(JobRow):
 # ---- runs, files, events
 
 
-class Task(Answer):
+class Task(ResponseModel):
     """The task that made a run, for a link to its log."""
 
     dag_id: str
@@ -213,14 +213,14 @@ class Task(Answer):
     try_number: int
 
 
-class Window(Answer):
+class Window(ResponseModel):
     """What a run read of a context: from one watermark to another."""
 
     before: str | None
     after: str | None
 
 
-class RunRow(Answer):
+class RunRow(ResponseModel):
     """One run; `state` UNDONE: a reset, rewind, set or undo left it out. DAMAGED: it can't be read, for `error`."""
 
     number: int
@@ -251,14 +251,14 @@ class RunRow(Answer):
     task: Task | None = None
 
 
-class RunList(Answer):
+class RunList(ResponseModel):
     """Runs, newest first; `next` is the `before` of the next page, None on the last one."""
 
     runs: list[RunRow]
     next: str | None
 
 
-class FileRow(Answer):
+class FileRow(ResponseModel):
     """A file that a run read."""
 
     ctx: str
@@ -268,7 +268,7 @@ class FileRow(Answer):
     state: str
 
 
-class FileList(Answer):
+class FileList(ResponseModel):
     """A page of the files of a run."""
 
     files: list[FileRow]
@@ -277,7 +277,7 @@ class FileList(Answer):
     offset: int
 
 
-class EventRow(Answer):
+class EventRow(ResponseModel):
     """A change, a replay, a request or a decision: who, when, why.
 
     `who_kind` says how the name is known: airflow (logged in), aws (caller identity), os (user of the operating
@@ -309,7 +309,7 @@ class EventRow(Answer):
     watermarks_after: Watermarks | None = None
 
 
-class EventList(Answer):
+class EventList(ResponseModel):
     """A page of the events of a job, newest first."""
 
     events: list[EventRow]
@@ -321,7 +321,7 @@ class EventList(Answer):
 # ---- pending, lag, graph
 
 
-class PendingRow(Answer):
+class PendingRow(ResponseModel):
     """What is new in one context; None where it is not known.
 
     With `recorded_by` its folders were not looked at: the figures are what that run left waiting at the time of
@@ -347,7 +347,7 @@ class PendingRow(Answer):
     count: int | None = None
 
 
-class Pending(Answer):
+class Pending(ResponseModel):
     """What the next run would read, and finish first, as looked up at `looked_at`. None where it is not known."""
 
     job: str
@@ -365,7 +365,7 @@ class Pending(Answer):
     holder: str | None
 
 
-class LagRow(Answer):
+class LagRow(ResponseModel):
     """How far a job is behind one of its sources.
 
     With `recorded_by` its folders were not looked at: that run left this much at the time of `recorded_at`.
@@ -387,14 +387,14 @@ class LagRow(Answer):
     recorded_at: str | None = None
 
 
-class LagList(Answer):
+class LagList(ResponseModel):
     """How far a job is behind each of its sources, as looked up at `looked_at`."""
 
     lags: list[LagRow]
     looked_at: str
 
 
-class GraphNode(Answer):
+class GraphNode(ResponseModel):
     """A job, or a source that is none."""
 
     name: str
@@ -407,7 +407,7 @@ class GraphNode(Answer):
     other_names: list[str]
 
 
-class GraphRead(Answer):
+class GraphRead(ResponseModel):
     """A job reads a source."""
 
     job: str
@@ -416,7 +416,7 @@ class GraphRead(Answer):
     lag: LagRow | None
 
 
-class Graph(Answer):
+class Graph(ResponseModel):
     """What a job depends on, and what depends on it. `hidden` counts the jobs of it that the user may not look at."""
 
     namespace: str
@@ -428,7 +428,7 @@ class Graph(Answer):
 # ---- changes
 
 
-class ReadAgain(Answer):
+class ReadAgain(ResponseModel):
     """What would be read again; None where only the source could tell."""
 
     files: int | None
@@ -436,7 +436,7 @@ class ReadAgain(Answer):
     rows: int | None
 
 
-class NeverRead(Answer):
+class NeverRead(ResponseModel):
     """What a set skips for good; numbers are null where `unknown` says why nobody can tell."""
 
     files: int | None
@@ -446,7 +446,7 @@ class NeverRead(Answer):
     unknown: str | None
 
 
-class Preview(Answer):
+class Preview(ResponseModel):
     """What a change would do. `version` goes into the change as `expected_version`.
 
     `state` has the values of `job.state` that it changes, `moved` the counts of a relocation.
@@ -475,7 +475,7 @@ class Preview(Answer):
     needs_approval: bool
 
 
-class ShardPreview(Answer):
+class ShardPreview(ResponseModel):
     """What a change would do in one virtual shard."""
 
     version: int
@@ -484,7 +484,7 @@ class ShardPreview(Answer):
     read_again: ReadAgain
 
 
-class ShardedPreview(Answer):
+class ShardedPreview(ResponseModel):
     """What a change of a sharded job would do: sums over its virtual shards, and each that would change.
 
     `version`, the sum of theirs, goes into the change as `expected_version`. `unchanged_shards` counts those that stand
@@ -510,7 +510,7 @@ class ShardedPreview(Answer):
     by_shard: dict[str, ShardPreview]
 
 
-class OwnershipRow(Answer):
+class OwnershipRow(ResponseModel):
     """Whose a job is. Of a sharded job `version` is the sum, and `owner` null where its shards have several."""
 
     version: int
@@ -518,7 +518,7 @@ class OwnershipRow(Answer):
     shared_with: list[str]
 
 
-class OwnershipPreview(Answer):
+class OwnershipPreview(ResponseModel):
     """What a share, unshare or hand-over would do.
 
     `seen` goes into the change as `expected_version`, `expected_owner` and `expected_shared_with`. `owner` and
@@ -541,14 +541,14 @@ class OwnershipPreview(Answer):
     needs_approval: bool
 
 
-class Moved(Answer):
+class Moved(ResponseModel):
     """A number before and after a change."""
 
     before: int
     after: int
 
 
-class Changed(Answer):
+class Changed(ResponseModel):
     """What a change did. `said` tells it in words; `audited`: Airflow's own log has a row of it.
 
     `shards` counts the virtual shards that it changed, and `unchanged_shards` those that stood there already; null: the
@@ -577,7 +577,7 @@ class Changed(Answer):
     unchanged_shards: int | None = None
 
 
-class Requested(Answer):
+class Requested(ResponseModel):
     """A request that was made or turned down."""
 
     request: RequestRow
@@ -588,14 +588,14 @@ class Requested(Answer):
 # ---- who
 
 
-class May(Answer):
+class May(ResponseModel):
     """What a user may do with jobs that belong to no DAG of this Airflow."""
 
     read_jobs_without_dag: bool
     change_jobs_without_dag: bool
 
 
-class Me(Answer):
+class Me(ResponseModel):
     """Who is logged in."""
 
     name: str
@@ -606,21 +606,21 @@ class Me(Answer):
 # ---- refusals
 
 
-class Wrong(Answer):
+class Wrong(ResponseModel):
     """What is wrong with a part of a request."""
 
     where: str
     what: str
 
 
-class Seen(Answer):
+class Seen(ResponseModel):
     """A watermark as it was seen (None also where that is not known any more), and as it is now."""
 
     seen: str | None
     now: str | None
 
 
-class Difference(Answer):
+class Difference(ResponseModel):
     """What happened to a job since the version that was previewed."""
 
     version_seen: int
@@ -632,7 +632,7 @@ class Difference(Answer):
     watermarks: dict[str, Seen]
 
 
-class Refusal(Answer):
+class Refusal(ResponseModel):
     """Why something was not done: the name of the error, and what to do."""
 
     error: str

@@ -113,7 +113,7 @@ class FileChanges:
 
     def move(self, then: Callable[[Move, bool], None]) -> None:
         """Make the moves, as fast as the store allows; `then` gets each, and whether its source was there."""
-        self._files.pace.each(lambda move: self._files.move(*move), self.moves, then)
+        self._files.concurrency.each(lambda move: self._files.move(*move), self.moves, then)
 
     def delete(
         self,
@@ -123,7 +123,7 @@ class FileChanges:
     ) -> None:
         """Make the deletes, or `only` some, as fast as the store allows; `then` gets each, and whether it was there."""
         wanted = self.deletes if only is None else [path for path in self.deletes if path in only]
-        self._files.pace.each(self._files.delete, wanted, then)
+        self._files.concurrency.each(self._files.delete, wanted, then)
 
     def remove(self) -> None:
         """Remove the folders."""

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from airflow_bookmarks.core.selection.listing import Listing
-    from airflow_bookmarks.sources.files.scan import Look
+    from airflow_bookmarks.sources.files.scan import FolderScan
     from airflow_bookmarks.sources.files.selection import Selection
 
 _NEVER_COMPANIONS = (QUARANTINED, UNMATCHED, SETTLING)
@@ -42,7 +42,7 @@ class Grouping:
 def grouped(
     text: str | None,
     chosen: Selection,
-    look: Look,
+    look: FolderScan,
     mine: npt.NDArray[np.intp] | None,
     is_changed: npt.NDArray[np.bool_],
 ) -> tuple[Listing, Grouping | None]:

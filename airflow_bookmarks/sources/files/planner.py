@@ -40,8 +40,8 @@ from airflow_bookmarks.files.opener import open_filesystem
 from airflow_bookmarks.sources.files.backlog import Backlog, Rest
 from airflow_bookmarks.sources.files.grouping import Grouping, grouped
 from airflow_bookmarks.sources.files.options import FileOptions
-from airflow_bookmarks.sources.files.scan import Look, Looks, look_at
-from airflow_bookmarks.sources.files.scan_spec import Reach
+from airflow_bookmarks.sources.files.scan import FolderScan, Looks, look_at
+from airflow_bookmarks.sources.files.scan_spec import ScanSpec
 from airflow_bookmarks.sources.files.selection import Selection
 from airflow_bookmarks.sources.files.sequence import Sequenced, continued, seen_days, seen_numbers
 from airflow_bookmarks.sources.source import PlanInput, Recheck
@@ -89,7 +89,7 @@ class _RecordedPlan(FilePlan):
     earlier: tuple[Listing, npt.NDArray[np.intp]] | None = None
     grouping: Grouping | None = None
     told_before: Mapping[str, Listing] = field(default_factory=dict)
-    reach: Reach | None = None
+    reach: ScanSpec | None = None
     newest_partition: datetime | None = None
     read_before: datetime | None = None
     listed_at: datetime | None = None
@@ -178,7 +178,7 @@ class FileSource:
             options.check_shard_by(shard.by)
         self._files = files
         types = named if isinstance(named, Mapping) else {}
-        self._reach = Reach(tuple(dict.fromkeys(roots)), tuple(dict.fromkeys(globs)), options, types)
+        self._reach = ScanSpec(tuple(dict.fromkeys(roots)), tuple(dict.fromkeys(globs)), options, types)
         self._roots = self._reach.folders
         self._options = options
         self._named = tuple(named)
@@ -377,7 +377,7 @@ class FileSource:
         return sequenced
 
     def _seen(
-        self, found: PlanInput, look: Look, sequenced: Sequenced | None, types: Mapping[str, str]
+        self, found: PlanInput, look: FolderScan, sequenced: Sequenced | None, types: Mapping[str, str]
     ) -> SeenRanges | None:
         """Return the numbers or days that were ever seen, where gaps are looked for; else None."""
         if self._options.gaps is False:
@@ -416,7 +416,7 @@ class FileSource:
             )
         return is_changed if self._options.on_overwrite == "reprocess" else np.zeros(len(listing), np.bool_)
 
-    def _leave_by_age(self, chosen: Selection, ledger: Ledger, look: Look, found: PlanInput) -> None:
+    def _leave_by_age(self, chosen: Selection, ledger: Ledger, look: FolderScan, found: PlanInput) -> None:
         """Leave out what is too old or too young, and note what the ledger need not remember.
 
         The limits follow from what earlier runs have read: anything newer is backlog, however long it waits, and a
@@ -437,7 +437,7 @@ class FileSource:
         if settle is not None:
             chosen.leave(SETTLING, chosen.listing.times_ms > now - settle, is_stored=True)
 
-    def _look(self, found: PlanInput) -> Look:
+    def _look(self, found: PlanInput) -> FolderScan:
         if self._looks is None:
             look = self._list(found)
         else:
@@ -450,7 +450,7 @@ class FileSource:
         self._links = look.links
         return look
 
-    def _list(self, found: PlanInput) -> Look:
+    def _list(self, found: PlanInput) -> FolderScan:
         listed_at = self._clock()
         scope = self._reach.scope(found, self._reach.read_until(found, listed_at))
         return look_at(self._files, self._reach.places(), scope, listed_at=listed_at)
@@ -487,7 +487,7 @@ class FileSource:
         # Where only some folders were listed, only those of planned files are again, each by a request.
         folders = _folders_of(plan) if self._reach.narrows else None
         asked = len(plan.roots) if folders is None else len(folders)
-        if self._files.pace.is_listing_cheaper(len(plan), asked, plan.listed):
+        if self._files.concurrency.is_listing_cheaper(len(plan), asked, plan.listed):
             return _recheck_by_listing(self._files, plan, folders)
         return recheck_files(self._files, plan)
 
@@ -534,7 +534,7 @@ def _partitions(listing: Listing, planned: Listing, pruned: int) -> PartitionCou
     return PartitionCounts(len(folders), tuple(sorted(folders - wanted)), pruned)
 
 
-def _bases(files: Listing, look: Look) -> tuple[str, ...]:
+def _bases(files: Listing, look: FolderScan) -> tuple[str, ...]:
     """Return the folders below which Spark is to look for partitions; the roots themselves may be above a pattern."""
     rows = files.rows_in(look.listing)
     return tuple(dict.fromkeys(look.root_of if rows is None else (look.root_of[row] for row in rows.tolist())))

@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     from airflow_bookmarks.core.rules.shard import ShardBy, VirtualShard
     from airflow_bookmarks.core.selection.sequence import SequenceRule
     from airflow_bookmarks.files.filesystem import FileSystem
-    from airflow_bookmarks.sources.files.scan_filter import ScanResult, ScanRoot, Scope
+    from airflow_bookmarks.sources.files.scan_filter import ScanFilter, ScanResult, ScanRoot
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Look:
+class FolderScan:
     """One listing of some folders: the files, the root of each, what was left out, and when.
 
     The root of a file that a pattern found is the folder below which Spark takes folders for partitions. `unmatched`
@@ -75,9 +75,9 @@ class Looks:
     """The listings of one task: its virtual shards read the same folders, which are listed once for all of them."""
 
     def __init__(self) -> None:
-        self._kept: dict[Hashable, Look] = {}
+        self._kept: dict[Hashable, FolderScan] = {}
 
-    def at(self, key: Hashable, look: Callable[[], Look]) -> Look:
+    def at(self, key: Hashable, look: Callable[[], FolderScan]) -> FolderScan:
         """Return the listing under `key`; `look` makes it the first time."""
         if key not in self._kept:
             self._kept[key] = look()
@@ -87,11 +87,11 @@ class Looks:
 def look_at(
     files: FileSystem,
     places: Sequence[ScanRoot],
-    scope: Scope,
+    scope: ScanFilter,
     *,
     listed_at: datetime,
     monotonic: Callable[[], float] = time.monotonic,
-) -> Look:
+) -> FolderScan:
     """List the input files at all places; one that lies below several belongs to the first.
 
     A listing that takes long logs its progress; `monotonic` returns seconds.
@@ -127,7 +127,7 @@ def look_at(
         listing, root_of = listing.take(rows), [root_of[i] for i in rows.tolist()]
     values = {} if scope.rule is None else scope.rule.seen
     links = [link for there in found for link in there.links]
-    return Look(listing, root_of, skipped, listed_at, unmatched, scope.pruned, values, links)
+    return FolderScan(listing, root_of, skipped, listed_at, unmatched, scope.pruned, values, links)
 
 
 def _unmatched(places: Sequence[ScanRoot], found: Sequence[ScanResult]) -> list[str]:

@@ -103,7 +103,7 @@ class ScanResult:
 
 
 @dataclass(slots=True)
-class Scope:
+class ScanFilter:
     """Lists places, and keeps what is input.
 
     Args:

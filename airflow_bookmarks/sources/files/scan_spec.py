@@ -11,7 +11,7 @@ from airflow_bookmarks.core.selection.glob import Exclusions, Glob, NamePattern
 from airflow_bookmarks.core.selection.partition_time import PartitionTime, newest_allowed
 from airflow_bookmarks.core.selection.predicate import Predicate
 from airflow_bookmarks.sources.files.partition_rule import PartitionCutoff, PartitionRule, values_above, values_in
-from airflow_bookmarks.sources.files.scan_filter import Names, ScanRoot, Scope
+from airflow_bookmarks.sources.files.scan_filter import Names, ScanFilter, ScanRoot
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Reach:
+class ScanSpec:
     """What is loaded: `roots` are folders and files by name, `globs` patterns; `named` the user's column types."""
 
     roots: tuple[str, ...]
@@ -94,7 +94,7 @@ class Reach:
         spans = (time.span(_lower(values_above(folder))) for folder in folders)
         return min((span.start for span in spans if span is not None), default=None)
 
-    def scope(self, found: PlanInput, newest: datetime | None) -> Scope:
+    def scope(self, found: PlanInput, newest: datetime | None) -> ScanFilter:
         """Return what of the places is listed."""
         options = self.options
         names = Names(
@@ -105,11 +105,11 @@ class Reach:
         time = None if options.partition_time is None else PartitionTime.parse(options.partition_time)
         may_be_gone = options.empties and found.position is not None
         if predicate is None and time is None:
-            return Scope(options.recursive, names, may_be_gone=may_be_gone)
+            return ScanFilter(options.recursive, names, may_be_gone=may_be_gone)
         asked = (*(predicate.columns if predicate else ()), *(time.columns if time else ()))
         known = tuple(found.partition_types)
         rule = PartitionRule(predicate, self.line(newest), self._types(found), known, asked)
-        return Scope(options.recursive, names, rule, may_be_gone=may_be_gone)
+        return ScanFilter(options.recursive, names, rule, may_be_gone=may_be_gone)
 
     def line(self, newest: datetime | None) -> PartitionCutoff | None:
         """Return before which time partitions are not listed; None: all are."""
@@ -118,7 +118,7 @@ class Reach:
             return None
         return PartitionCutoff(PartitionTime.parse(text), newest, late_after)
 
-    def without_time(self) -> Reach:
+    def without_time(self) -> ScanSpec:
         """Return the reach that lists partitions of any age."""
         return replace(self, options=replace(self.options, partition_time=None))
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from airflow_bookmarks.core.ledger.seen import Unit
     from airflow_bookmarks.sources.files.options import OnUnmatched
-    from airflow_bookmarks.sources.files.scan import Look
+    from airflow_bookmarks.sources.files.scan import FolderScan
     from airflow_bookmarks.sources.files.selection import Selection
     from airflow_bookmarks.sources.source import PlanInput
 
@@ -100,7 +100,7 @@ def _rule_of(found: PlanInput) -> str | None:
 
 
 def seen_numbers(
-    found: PlanInput, sequenced: Sequenced, look: Look, roots: Sequence[str], *, is_part: bool
+    found: PlanInput, sequenced: Sequenced, look: FolderScan, roots: Sequence[str], *, is_part: bool
 ) -> SeenRanges | None:
     """Return the numbers of a sequence that were ever listed; None if there are none.
 
@@ -113,7 +113,7 @@ def seen_numbers(
     return _if_any(known.add(sequenced.numbers() if is_told else look.numbers_of(sequenced.rule, roots)))
 
 
-def seen_days(found: PlanInput, look: Look, types: Mapping[str, str]) -> SeenRanges | None:
+def seen_days(found: PlanInput, look: FolderScan, types: Mapping[str, str]) -> SeenRanges | None:
     """Return which days of the one partition column of dates were ever listed; None where nothing is.
 
     Raises:

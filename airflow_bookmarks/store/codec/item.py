@@ -28,7 +28,7 @@ from airflow_bookmarks.core.run import (
 )
 from airflow_bookmarks.core.text.instant import to_text
 from airflow_bookmarks.core.text.redaction import stored_error
-from airflow_bookmarks.core.timeline import Line, Turning
+from airflow_bookmarks.core.timeline import Timeline, Turning
 from airflow_bookmarks.store.codec.attribute import NUMBER_DIGITS, Fields, is_number
 from airflow_bookmarks.store.codec.stats import is_map_of_numbers, metrics_of, stats_of
 from airflow_bookmarks.store.table import Attributes, Key
@@ -515,12 +515,12 @@ def execution_of(run_id: str, attributes: Mapping[str, Any]) -> Execution:
     )
 
 
-def line_attributes(line: Line) -> Attributes:
+def line_attributes(line: Timeline) -> Attributes:
     """Return a line as attributes."""
     return {"epoch": line.epoch, "parent": line.parent, "kept": line.kept, "start": line.start}
 
 
-def line_of(epoch: int, attributes: Mapping[str, Any]) -> Line:
+def line_of(epoch: int, attributes: Mapping[str, Any]) -> Timeline:
     """Return the line of `epoch` that the attributes hold.
 
     Raises:
@@ -533,10 +533,10 @@ def _line_fields(epoch: int, attributes: Mapping[str, Any]) -> Fields:
     return Fields.of(f"LINE {epoch}", _RESTORE, attributes)
 
 
-def _line_of(fields: Fields, epoch: int) -> Line:
+def _line_of(fields: Fields, epoch: int) -> Timeline:
     if fields.number("epoch") != epoch:
         fields.refuse("epoch", "is not that of its key")
-    return Line(epoch, fields.number("parent"), fields.number("kept"), fields.number("start"))
+    return Timeline(epoch, fields.number("parent"), fields.number("kept"), fields.number("start"))
 
 
 def turning_attributes(turning: Turning) -> Attributes:

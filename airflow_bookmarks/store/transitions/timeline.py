@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from airflow_bookmarks.core.errors import ConditionFailedError
 from airflow_bookmarks.core.run import RunState
 from airflow_bookmarks.core.text.instant import to_text
-from airflow_bookmarks.core.timeline import Line, Turning
+from airflow_bookmarks.core.timeline import Timeline, Turning
 from airflow_bookmarks.store.codec import item
 from airflow_bookmarks.store.table import Attributes, Condition, Equals, Lacks, Missing, Operation, Put, Update
 from airflow_bookmarks.store.transitions.base import LeaseGrant, Transitions, same_state
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class TimelineSwitch:
     """The start of a line.
 
     `kept` is the last run that is kept of the `parent` line (None: of the present one; 0: no run). `contexts` and
     `data_run_number` are the state as it is then, `positions` what of it is new, `publishing` what stays due, `edges`
     those to be put back. `cleaning` lists what is to be removed, and `abandoned` the open runs that go with it.
-    `bodies` are the blobs that all this refers to, and `check` proves what else the turn relies on.
+    `bodies` are the blobs that all this refers to, and `check` proves what else the switch relies on.
     """
 
     kind: str
@@ -47,52 +47,54 @@ class Turn:
     check: Operation | None = None
 
 
-class LineStore(Transitions):
+class TimelineTransitions(Transitions):
     """The transitions that start a line, and the one that breaks a lease; part of `BookmarkStore`."""
 
-    def begin_line(self, job: str, seen: Head, turn: Turn, *, keep: LeaseGrant | None = None) -> Head | None:
-        """Start a line: epoch, fence and version grow, positions become those that `turn` names.
+    def begin_timeline(
+        self, job: str, seen: Head, switch: TimelineSwitch, *, keep: LeaseGrant | None = None
+    ) -> Head | None:
+        """Start a line: epoch, fence and version grow, positions become those that `switch` names.
 
         One transaction. Return the head after it, None if the job moved since `seen`. The lease is removed, unless
         `keep` names the driver that does this within its own run: its lease then goes on under the new fence.
         """
-        for body in turn.bodies:
+        for body in switch.bodies:
             self.blobs.put(body)
         keys, now = self.keys(job), to_text(self._clock())
         event = keys.event(self.new_id())
-        parent = seen.epoch if turn.parent is None else turn.parent
-        line = Line(seen.epoch + 1, parent, turn.kept, seen.run_number)
+        parent = seen.epoch if switch.parent is None else switch.parent
+        line = Timeline(seen.epoch + 1, parent, switch.kept, seen.run_number)
         after = replace(
             seen,
             version=seen.version + 1,
             epoch=line.epoch,
             fence=seen.fence + 1,
-            contexts=turn.contexts,
-            data_run_number=turn.data_run_number,
-            publishing=turn.publishing,
-            cleaning=turn.cleaning or seen.cleaning,
+            contexts=switch.contexts,
+            data_run_number=switch.data_run_number,
+            publishing=switch.publishing,
+            cleaning=switch.cleaning or seen.cleaning,
             lease=seen.lease if keep else None,
         )
-        turning = _turning(seen, after, line, turn)
+        turning = _turning(seen, after, line, switch)
         operations: list[Operation] = [
             self._head_update(job, seen, after, keep),
             Update(keys.line(line.epoch), set=item.turning_attributes(turning), conditions=[Missing()]),
-            Update(event, set={**turn.event, "kind": turn.kind, "at": now, "epoch_after": after.epoch}),
+            Update(event, set={**switch.event, "kind": switch.kind, "at": now, "epoch_after": after.epoch}),
         ]
         operations += [
             Update(self.keys(upstream).edge(job), set=item.edge_attributes(replace(edge, updated_at=now)))
-            for upstream, edge in turn.edges.items()
+            for upstream, edge in switch.edges.items()
         ]
         operations += [
             Update(
                 keys.run(run.key),
-                set={"state": RunState.ABANDONED.value, "abandoned_by": f"{turn.kind} (epoch {after.epoch})"},
+                set={"state": RunState.ABANDONED.value, "abandoned_by": f"{switch.kind} (epoch {after.epoch})"},
                 conditions=[Equals("state", run.state.value)],
             )
-            for run in turn.abandoned
+            for run in switch.abandoned
         ]
-        operations += [] if turn.check is None else [turn.check]
-        operations += [self.blobs.proof(body) for body in dict.fromkeys(turn.bodies)]
+        operations += [] if switch.check is None else [switch.check]
+        operations += [self.blobs.proof(body) for body in dict.fromkeys(switch.bodies)]
         try:
             self.table.transact(operations, token=self._token())
         except ConditionFailedError:
@@ -150,15 +152,15 @@ def _protected_as(seen: Head) -> Condition:
     return Equals("protected", True) if seen.protected else Lacks("protected")
 
 
-def _turning(seen: Head, after: Head, line: Line, turn: Turn) -> Turning:
+def _turning(seen: Head, after: Head, line: Timeline, switch: TimelineSwitch) -> Turning:
     dropped = seen.publishing if seen.publishing != after.publishing else None
     return Turning(
         line,
-        turn.kind,
+        switch.kind,
         after.fence,
         seen.contexts,
         seen.data_run_number,
         dropped,
-        turn.cleaning is not None,
-        turn.positions,
+        switch.cleaning is not None,
+        switch.positions,
     )

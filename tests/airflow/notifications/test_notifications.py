@@ -19,7 +19,7 @@ from airflow_bookmarks.lifecycle.inspect.lag import Lag
 from airflow_bookmarks.lifecycle.run.replay import ReplayRun
 from airflow_bookmarks.notifications.bookmark import BookmarkNotifier
 from airflow_bookmarks.notifications.health import OK, Health, Subject, news, standings
-from airflow_bookmarks.notifications.notification_log import Told
+from airflow_bookmarks.notifications.notification_log import NotificationRecord
 from airflow_bookmarks.sources.upstream.source import UpstreamSource
 from airflow_bookmarks.store.bookmark_store import BookmarkStore
 from tests.airflow.conftest import Player, World
@@ -325,7 +325,7 @@ def test_person_who_deletes_the_variable_is_told_again(world: World, watch: Watc
 
 
 def test_longest_names_fit_the_key_of_a_variable() -> None:
-    keys = {Told(name, job).variable for name in ("chat", "p" * 250) for job in ("j" * 250, "k" * 250)}
+    keys = {NotificationRecord(name, job).variable for name in ("chat", "p" * 250) for job in ("j" * 250, "k" * 250)}
 
     assert len(keys) == 4
     assert max(map(len, keys)) <= 250

@@ -88,7 +88,7 @@ def test_retry_takes_the_shards_that_are_left_and_no_other_a_second_time(
     task, _ = sharded(world)
     reset = BookmarkResetOperator(**WHY, retries=2)
     with monkeypatch.context() as patch:
-        patch.setattr(type(world.store), "begin_line", _for_class(Meddler(world.shop, 3)))
+        patch.setattr(type(world.store), "begin_timeline", _for_class(Meddler(world.shop, 3)))
         with pytest.raises(ShardsLeftError):
             reset.execute(told())
     task.run("0:3")  # they read again what the reset gave them

@@ -239,16 +239,16 @@ def replay_of_changed_files() -> None:
 
 @bite("a clean begins with the epoch, and nothing is removed before", theme="cleans")
 def cleaned_before_the_epoch() -> None:
-    begin_line = BookmarkStore.begin_line
+    begin_timeline = BookmarkStore.begin_timeline
 
-    def hasty(self: Any, job: str, seen: Any, turn: Any, **how: Any) -> Any:
-        if turn.cleaning is not None:
-            body = turn.bodies[0] if turn.bodies else turn.cleaning.inline
+    def hasty(self: Any, job: str, seen: Any, switch: Any, **how: Any) -> Any:
+        if switch.cleaning is not None:
+            body = switch.bodies[0] if switch.bodies else switch.cleaning.inline
             for path in CleanList.decode(body).files:
                 open_to_change(path).delete(path)
-        return begin_line(self, job, seen, turn, **how)
+        return begin_timeline(self, job, seen, switch, **how)
 
-    put(BookmarkStore, "begin_line", hasty)
+    put(BookmarkStore, "begin_timeline", hasty)
 
 
 @bite("clean removes every revision: its staging, its files, its delete list", theme="cleans")

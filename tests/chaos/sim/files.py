@@ -11,7 +11,7 @@ from typing import IO
 from airflow_bookmarks.core.errors import SourceError, SourceMissingError
 from airflow_bookmarks.core.selection.listing import FileInfo, Listing
 from airflow_bookmarks.core.selection.partition import is_partition
-from airflow_bookmarks.files.concurrency import Pace
+from airflow_bookmarks.files.concurrency import Concurrency
 from airflow_bookmarks.files.filesystem import Listed
 from tests.chaos.sim.scheduler import Scheduler
 
@@ -98,7 +98,7 @@ def _is_hidden(name: str) -> bool:
 class FaultyFiles:
     """The file system of a world as the package sees it (`FileSystem`), and `read` and `put` for drivers."""
 
-    pace = Pace()
+    concurrency = Concurrency()
 
     def __init__(self, files: SimFiles, scheduler: Scheduler, told: Callable[[str, Listed], None]) -> None:
         self._files, self._scheduler, self._told = files, scheduler, told

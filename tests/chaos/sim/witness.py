@@ -182,7 +182,7 @@ class Witness:
         self._look_at_lease(job, witness, was, will)
         self._look_at_kill(job, was, will, written)
         if will["epoch"] != was["epoch"]:
-            self._turn(job, witness, was, will, written)
+            self._switch(job, witness, was, will, written)
         elif will["run_number"] != was["run_number"]:
             self._commit(job, witness, was, will)
         elif will["version"] != was["version"]:
@@ -310,7 +310,7 @@ class Witness:
             want.update(self.jobs[upstream].rows_of[number, revision].get(OUTPUT, Counter()))
         return want
 
-    def _turn(
+    def _switch(
         self, job: str, witness: JobWitness, was: Mapping[str, Any], will: Mapping[str, Any], written: Written
     ) -> None:
         line = next((item for key, (_, item) in written.items() if key.sk.startswith("LINE#")), None)

@@ -31,7 +31,7 @@ from airflow_bookmarks.core.rules.condition import (
     watermark_reached,
 )
 from airflow_bookmarks.core.run import ContextState, Execution, Run, RunKey, RunState
-from airflow_bookmarks.core.timeline import Ancestry, Line
+from airflow_bookmarks.core.timeline import Ancestry, Timeline
 
 FIRST = Ancestry.of(1, [])
 
@@ -65,7 +65,7 @@ def test_empty_run_counts_only_where_data_is_not_asked_for() -> None:
 
 
 def test_undone_run_is_passed_over() -> None:
-    living = Ancestry.of(2, [Line(2, parent=1, kept=1, start=2)])
+    living = Ancestry.of(2, [Timeline(2, parent=1, kept=1, start=2)])
 
     assert newest_published([run(2), run(1)], living) == run(1)
 
@@ -107,7 +107,7 @@ def test_what_is_waited_for_says_what_is_due() -> None:
 
 
 def test_rewind_above_the_edge_is_none_of_the_consumers_business() -> None:
-    lines = [Line(2, parent=1, kept=2, start=4)]
+    lines = [Timeline(2, parent=1, kept=2, start=4)]
 
     assert rewound_below(edge(2), Head(epoch=2), lines) is None
     assert rewound_below(edge(3), Head(epoch=2), lines) == 2
@@ -116,7 +116,7 @@ def test_rewind_above_the_edge_is_none_of_the_consumers_business() -> None:
 
 def test_edge_is_compared_by_the_context_that_has_read_furthest() -> None:
     # One context is at 2, another at 4; the rewind to 3 undid what the second has read.
-    lines = [Line(2, parent=1, kept=3, start=4)]
+    lines = [Timeline(2, parent=1, kept=3, start=4)]
 
     assert rewound_below(edge(2, slow=2, fast=4), Head(epoch=2), lines) == 3
 

@@ -61,11 +61,11 @@ def test_change_that_looked_before_the_protection_does_not_go_through(shop: Shop
     shop.put("a.txt", "a")
     shop.run()
     seen = shop.store.head("copy")
-    turn = Change("reset").turn(HistorySnapshot(shop.store, "copy", seen), {"who": "ann", "why": "r"})
+    switch = Change("reset").switch(HistorySnapshot(shop.store, "copy", seen), {"who": "ann", "why": "r"})
 
     protect(shop.store, "copy", reason="money", who=BOB)
 
-    assert shop.store.begin_line("copy", seen, turn) is None
+    assert shop.store.begin_timeline("copy", seen, switch) is None
     assert shop.store.head("copy").epoch == 1
 
 

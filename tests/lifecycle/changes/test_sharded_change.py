@@ -193,12 +193,12 @@ class Meddler:
     """Lets somebody take a shard between the look at it and its change."""
 
     def __init__(self, shop: Shop, number: int) -> None:
-        self.shop, self.number, self.begin_line = shop, number, shop.store.begin_line
+        self.shop, self.number, self.begin_timeline = shop, number, shop.store.begin_timeline
 
     def __call__(self, job: str, *args: Any, **kwargs: Any) -> Any:
         if job == shard_name(JOB, self.number - 1):
             self.shop.begin(shard_name(JOB, self.number))
-        return self.begin_line(job, *args, **kwargs)
+        return self.begin_timeline(job, *args, **kwargs)
 
 
 def test_shard_that_is_refused_half_way_is_named_and_taken_by_the_next_call(
@@ -206,7 +206,7 @@ def test_shard_that_is_refused_half_way_is_named_and_taken_by_the_next_call(
 ) -> None:
     sharded(shop)
     with monkeypatch.context() as patch:
-        patch.setattr(shop.store, "begin_line", Meddler(shop, 5))
+        patch.setattr(shop.store, "begin_timeline", Meddler(shop, 5))
         with pytest.raises(ShardsLeftError, match=r"made in 11 of its virtual shards, and not in 1: copy~05") as raised:
             make(shop)
     assert (raised.value.left, len(raised.value.done)) == (("copy~05",), BEGUN - 1)

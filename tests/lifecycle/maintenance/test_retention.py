@@ -21,7 +21,7 @@ from airflow_bookmarks.core.errors import (
 )
 from airflow_bookmarks.core.run import RunKey
 from airflow_bookmarks.core.text.instant import utc_now
-from airflow_bookmarks.core.timeline import Line
+from airflow_bookmarks.core.timeline import Timeline
 from airflow_bookmarks.files import opener
 from airflow_bookmarks.files.filesystem import FileSystemError
 from airflow_bookmarks.files.local import LocalFileSystem
@@ -861,7 +861,7 @@ def test_collection_on_this_backend(table: Table, tmp_path: Path, monkeypatch: p
     assert collected_until(store, "copy") == 2
     assert shop.run()[0] == []
     assert RunKey(3, 3) in {run.key for run in store.runs("copy")}
-    assert Line(1) not in store.lines("copy")
+    assert Timeline(1) not in store.lines("copy")
 
 
 def test_clean_past_what_was_collected_is_refused(shop: Shop) -> None:

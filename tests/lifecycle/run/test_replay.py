@@ -683,12 +683,14 @@ def test_change_that_looked_before_a_replay_committed_does_not_drop_its_publish(
     run = begin_replay(shop, 1)
     shop.copy(run)
     seen = shop.store.head("copy")
-    turn = Change("rewind", to_run="1").turn(HistorySnapshot(shop.store, "copy", seen), {"who": "test", "why": "test"})
+    switch = Change("rewind", to_run="1").switch(
+        HistorySnapshot(shop.store, "copy", seen), {"who": "test", "why": "test"}
+    )
     run._leased.machine = replace(run._leased.machine, at=_die_when_committed)
     with pytest.raises(KeyboardInterrupt):
         run.commit()
 
-    assert shop.store.begin_line("copy", seen, turn) is None
+    assert shop.store.begin_timeline("copy", seen, switch) is None
     assert str(rewind(shop.store, "copy", 1, force=True, **REASON).after.publishing) == "1.1"
 
 

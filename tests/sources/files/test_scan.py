@@ -14,8 +14,8 @@ from airflow_bookmarks.core.selection.partition import settle_types
 from airflow_bookmarks.files.local import LocalFileSystem
 from airflow_bookmarks.sources.files import planner as file_source
 from airflow_bookmarks.sources.files.planner import FileSource, recheck_files
-from airflow_bookmarks.sources.files.scan import Look, look_at
-from airflow_bookmarks.sources.files.scan_filter import ScanRoot, Scope
+from airflow_bookmarks.sources.files.scan import FolderScan, look_at
+from airflow_bookmarks.sources.files.scan_filter import ScanFilter, ScanRoot
 from airflow_bookmarks.sources.source import PlanInput
 
 FILES = LocalFileSystem()
@@ -27,8 +27,8 @@ def put(root: Path, *names: str) -> None:
         (root / name).write_text("a row\n")
 
 
-def look(*roots: Path, recursive: bool = False) -> Look:
-    return look_at(FILES, [ScanRoot(str(root)) for root in roots], Scope(recursive), listed_at=datetime.now(UTC))
+def look(*roots: Path, recursive: bool = False) -> FolderScan:
+    return look_at(FILES, [ScanRoot(str(root)) for root in roots], ScanFilter(recursive), listed_at=datetime.now(UTC))
 
 
 def test_file_below_several_roots_belongs_to_the_first(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from airflow_bookmarks.core.head import Head
     from airflow_bookmarks.core.rules.audit import AuditEvent
     from airflow_bookmarks.core.run import PlanEntry, Run
-    from airflow_bookmarks.core.timeline import Line
+    from airflow_bookmarks.core.timeline import Timeline
     from airflow_bookmarks.lifecycle.maintenance.doctor.survey import Survey
 
 
@@ -56,7 +56,7 @@ def _end(survey: Survey, head: Head, epoch: int) -> int:
     return head.run_number if following is None else following.start
 
 
-def _line(survey: Survey, head: Head, line: Line) -> Iterator[Finding]:
+def _line(survey: Survey, head: Head, line: Timeline) -> Iterator[Finding]:
     wrong: list[str] = []
     if line.parent is not None and line.parent >= line.epoch:
         wrong.append(f"it branches off epoch {line.parent}, which is not before it")
@@ -70,7 +70,7 @@ def _line(survey: Survey, head: Head, line: Line) -> Iterator[Finding]:
         yield Finding("line-implausible", survey.job, Severity.ERROR, what, _where(line.epoch), RESTORE_LINE)
 
 
-def _event(survey: Survey, line: Line) -> Iterator[Finding]:
+def _event(survey: Survey, line: Timeline) -> Iterator[Finding]:
     # Events of other kinds note the epoch too; only those of changes also say what they met.
     events = [e for e in survey.events if e.get("epoch_after") == line.epoch and "run_number_before" in e]
     if not events:
@@ -84,7 +84,7 @@ def _event(survey: Survey, line: Line) -> Iterator[Finding]:
         yield Finding("line-differs", survey.job, Severity.ERROR, what, _where(line.epoch), RESTORE_LINE)
 
 
-def _fits(line: Line, event: AuditEvent) -> bool:
+def _fits(line: Timeline, event: AuditEvent) -> bool:
     before = event.get("epoch_before")
     if not isinstance(before, int) or (event.get("to_run"), event["run_number_before"]) != (line.kept, line.start):
         return False

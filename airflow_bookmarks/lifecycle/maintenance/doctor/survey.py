@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from airflow_bookmarks.core.rules.audit import AuditEvent
     from airflow_bookmarks.core.run import ContextState, Execution, OutputEntry, Payload, Run, RunKey
     from airflow_bookmarks.core.selection.listing import FileInfo
-    from airflow_bookmarks.core.timeline import Line
+    from airflow_bookmarks.core.timeline import Timeline
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
     from airflow_bookmarks.store.stored_item import IndexEntry, ItemKey, StoredItem
 
@@ -47,7 +47,7 @@ class Survey:
     head: Head | None = None
     collected: int = 0
     runs: Mapping[RunKey, Run] = field(default_factory=dict)
-    lines: Mapping[int, Line] = field(default_factory=dict)
+    lines: Mapping[int, Timeline] = field(default_factory=dict)
     executions: Mapping[str, Execution] = field(default_factory=dict)
     edges: Mapping[str, Edge] = field(default_factory=dict)
     events: tuple[AuditEvent, ...] = ()

@@ -27,7 +27,7 @@ from airflow_bookmarks.lifecycle.state.verification import plan_of_files
 from airflow_bookmarks.sources.files.options import FileOptions
 from airflow_bookmarks.sources.files.planner import FileSource
 from airflow_bookmarks.sources.files.scan_filter import Names, ScanRoot
-from airflow_bookmarks.sources.files.scan_spec import Reach
+from airflow_bookmarks.sources.files.scan_spec import ScanSpec
 from airflow_bookmarks.sources.registry import has_ledger, kind_of, upstream_of
 from airflow_bookmarks.sources.relocation import moved_path
 from airflow_bookmarks.store.transitions.naming import job_keys
@@ -77,7 +77,7 @@ class Region:
             return cls(_real([ScanRoot(root) for root in now(plan.roots)]), FileOptions(recursive=True))
         options = FileOptions.of_stats(read.options)
         roots, globs = now(plan.roots if read.roots is None else read.roots), now(read.globs)
-        return cls(_real(Reach(roots, globs, options, {}).places()), options)
+        return cls(_real(ScanSpec(roots, globs, options, {}).places()), options)
 
     def may_meet(self, other: Region) -> bool:
         """Whether a file may be part of both: also where a bound, a filter or a pattern keeps them apart today."""
