@@ -1,4 +1,4 @@
-"""README.md, SECURITY.md and docs/*.md: each verb is there, each command can be typed, outputs are real, links work.
+"""README.md and the like, docs/*.md: each verb is there, each command can be typed, outputs are real, links work.
 
 The console blocks of docs/operations/command_line.md run here, each in a fresh copy of one small world; what the clock,
 the disk and chance decide is left out of the comparison. After a change of the output:
@@ -34,8 +34,10 @@ from tests.lifecycle.shop import Shop
 from tools.patience import STUCK_S
 
 _ROOT = Path(__file__).parents[2]
-_OPERATIONS = _ROOT / "docs" / "operations" / "command_line.md"
-_PAGES = [_ROOT / "README.md", _ROOT / "SECURITY.md", *sorted((_ROOT / "docs").rglob("*.md"))]
+_DOCS = _ROOT / "docs"
+_OPERATIONS = _DOCS / "operations" / "command_line.md"
+_GUARANTEES = _DOCS / "concepts" / "guarantees.md"
+_PAGES = [*(_ROOT / f"{name}.md" for name in ("README", "SECURITY", "CONTRIBUTING")), *sorted(_DOCS.rglob("*.md"))]
 _NAMES = [page.name for page in _PAGES]
 _JOB = "flights.clean"
 
@@ -85,9 +87,14 @@ def anchors_of(page: Path) -> set[str]:
 # ---- links
 
 
+def targets_in(page: Path) -> list[str]:
+    """Return what a page links to, as it is written."""
+    return re.findall(r"\]\(([^)\s]+)\)", re.sub(r"`[^`\n]+`", "", prose_of(page)))
+
+
 @pytest.mark.parametrize("page", _PAGES, ids=_NAMES)
 def test_links_point_to_files_and_headings_that_exist(page: Path) -> None:
-    for target in re.findall(r"\]\(([^)\s]+)\)", re.sub(r"`[^`\n]+`", "", prose_of(page))):
+    for target in targets_in(page):
         if re.match(r"[a-z]+:", target):
             continue  # another site
         path, _, anchor = target.partition("#")
@@ -96,11 +103,47 @@ def test_links_point_to_files_and_headings_that_exist(page: Path) -> None:
         assert not anchor or anchor in anchors_of(pointed), f"{page.name} points to {target}"
 
 
+def test_index_links_every_page() -> None:
+    index = _DOCS / "index.md"
+    linked = {(_DOCS / target.partition("#")[0]).resolve() for target in targets_in(index)}
+    assert not {page.relative_to(_DOCS) for page in _DOCS.rglob("*.md") if page not in {index, *linked}}
+
+
 @pytest.mark.parametrize("page", _PAGES, ids=_NAMES)
 def test_paragraphs_are_short(page: Path) -> None:
     for block in prose_of(page).split("\n\n"):
         for paragraph in re.split(r"\n(?=- |\d+\. |\|)", block):
             assert paragraph.startswith("|") or len(paragraph.strip()) <= 600, paragraph
+
+
+# ---- tests that pages name
+
+# Pages about tests and for those who write them; tools.matrix writes the last one.
+_OF_TESTS = {_ROOT / "CONTRIBUTING.md", *_DOCS.glob("contributing/*.md"), _GUARANTEES}
+_OF_TESTS |= {_DOCS / "concepts" / "promises.md", _DOCS / "reference" / "compatibility.md"}
+
+
+def said_to_users(page: Path) -> str:
+    """Return a page's prose without comments, and without the tests that tests/clusters/test_page.py reads from it."""
+    said = re.sub(r"<!--.*?-->", "", prose_of(page), flags=re.DOTALL)
+    if page == _DOCS / "guides" / "clusters.md":
+        said = re.sub(r"^## Recovery$.*?(?=^## |\Z)", "", said, flags=re.MULTILINE | re.DOTALL)
+    return said
+
+
+@pytest.mark.parametrize("page", [pytest.param(page, id=page.name) for page in _PAGES if page not in _OF_TESTS])
+def test_page_for_users_names_no_test(page: Path) -> None:
+    assert not re.findall(r"\btests/\S+|\btest_\w+\.py\b|`test_\w+`", said_to_users(page)), f"say it in {_GUARANTEES}"
+
+
+def test_tests_behind_the_guides_are_there() -> None:
+    section = _GUARANTEES.read_text().partition("## Tests behind the guides")[2]
+    named = re.findall(r"`(tests/[\w/.]+)((?:::\w+)*)`", section)
+    assert named
+    for path, names in named:
+        assert (_ROOT / path).exists(), path
+        for name in names.split("::")[1:]:
+            assert re.search(rf"^ *(def|class) {name}\b", (_ROOT / path).read_text(), re.MULTILINE), f"{path}{names}"
 
 
 # ---- the site
