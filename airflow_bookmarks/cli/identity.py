@@ -1,4 +1,4 @@
-"""Who sits at the command line: nobody says it, it is found out.
+"""Determine who uses the command line: from AWS or the operating system, never from what that person claims.
 
 Store in DynamoDB   the caller identity of the AWS credentials with which the store is opened, by STS
 Store in SQLite     the user of the operating system, by the real user id of the process

@@ -40,7 +40,8 @@ def table_facts(store: BookmarkStore, *, with_lost: bool = False) -> dict[str, A
 
 def _warn(lost: list[str]) -> None:
     told = escaped(
-        f"warning: the table was made with {', '.join(lost)}, and has that no more. Put it back in AWS (aws dynamodb "
-        "update-table, or tag-resource); or, if that was meant, call 'airflow-bookmarks init' with what it shall have."
+        f"warning: the table was created with {', '.join(lost)}, and no longer has it. Restore it in AWS (aws "
+        "dynamodb update-table, or tag-resource); if this was intended, run 'airflow-bookmarks init' with the settings "
+        "it should have."
     )
     print(told, file=sys.stderr)

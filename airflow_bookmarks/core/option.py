@@ -77,11 +77,6 @@ class Choice:
             )
         return cls(parsed, from_run, to_run)
 
-    @property
-    def has_window(self) -> bool:
-        """Whether the run reads between two earlier runs instead of what is new."""
-        return self.from_run is not None
-
 
 def check_choice(name: str, value: str, choices: Any) -> None:
     """Make sure that `value` is one of a Literal's choices.

@@ -15,7 +15,7 @@ from airflow.sdk import Variable
 
 _PREFIX = "bookmarks.told"
 _MAX_KEY = 250  # characters of a Variable's key
-_DESCRIPTION = "What a BookmarkNotifier has told of a job. Delete it to be told again."
+_DESCRIPTION = "The problems that a BookmarkNotifier has reported for a job. Delete this Variable to be notified again."
 
 
 @dataclass(frozen=True, slots=True)

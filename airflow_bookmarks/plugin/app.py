@@ -33,8 +33,8 @@ _REFUSALS = {
     403: "the user may not do this, or another site asked for it",
     404: "no such job, run or request",
     409: "it can't be done now; with `difference` where the job moved since it was looked at",
-    422: "the request is not as it has to be",
-    500: "what the state store holds of the job is damaged, or an error that nobody foresaw",
+    422: "the request is invalid",
+    500: "what the state store holds of the job is damaged, or an unexpected error",
     502: "what the job reads can't be looked at",
     503: "the state store can't be reached, refuses, or does not answer in time",
 }

@@ -89,15 +89,15 @@ class Person:
         return all(map(self._may_change_dag, owners)) if owners else self.may_change_assets()
 
     def may_read_each(self, rights: Rights) -> bool:
-        """Whether several bookmarks may all be looked at, of each of which these DAGs are the owners."""
+        """Whether the user may view every one of several jobs, given the owner DAGs of each."""
         return all(self.may_read_unknown() if owners is None else self.may_read(owners) for owners in rights)
 
     def may_change_each(self, rights: Rights) -> bool:
-        """Whether several bookmarks may all be changed, of each of which these DAGs are the owners."""
+        """Whether the user may change every one of several jobs, given the owner DAGs of each."""
         return all(self._may_change_unknown() if owners is None else self.may_change(owners) for owners in rights)
 
     def may_change_then(self, owners: Sequence[str], dag_id: str) -> bool:
-        """Whether a job may still be changed once these DAGs own or owned it, of which somebody named `dag_id`.
+        """Whether the user could still change a job once these DAGs own or owned it, among them `dag_id`.
 
         For a DAG that the user may not look at, the answer is the same as for a missing DAG, so it reveals nothing.
         """

@@ -158,7 +158,7 @@ async def _invalid(_: Request, error: Exception) -> JSONResponse:
     # Without what was sent: it may hold what should not be repeated.
     wrong = [Wrong(where=".".join(map(str, each["loc"])), what=each["msg"]) for each in error.errors()]
     said = "; ".join(f"{each.where}: {each.what}" for each in wrong)
-    message = f"the request is not as it has to be: {said}. Nothing was read or changed."
+    message = f"the request is invalid: {said}. Nothing was read or changed."
     return _answer(422, Refusal(error="RequestInvalid", message=message, wrong=wrong))
 
 
@@ -176,7 +176,7 @@ async def _http(_: Request, error: Exception) -> JSONResponse:
 
 async def _unexpected(_: Request, error: Exception) -> JSONResponse:
     # Starlette raises it again once this is sent, so that the server's log has the traceback.
-    message = "an error that nobody foresaw; the log of the API server has it. Look at the job before you try again."
+    message = "an unexpected error; the log of the API server has the details. Look at the job before you try again."
     return _answer(500, Refusal(error="InternalError", message=message))
 
 

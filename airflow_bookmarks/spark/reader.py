@@ -23,7 +23,7 @@ from airflow_bookmarks.spark.features import check_observations, lists_once
 from airflow_bookmarks.spark.readers.by_format import ByFormat, set_option
 from airflow_bookmarks.spark.readers.files import Way
 from airflow_bookmarks.spark.readers.format import FORMATS
-from airflow_bookmarks.spark.spark_names import WITHOUT_EFFECT
+from airflow_bookmarks.spark.spark_names import WITHOUT_EFFECT, takes_options_of_one_kind
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -140,6 +140,7 @@ class BookmarkedReader(ByFormat):
 
     # ---- files
 
+    @takes_options_of_one_kind
     def files(
         self,
         *,
@@ -307,6 +308,7 @@ class BookmarkedReader(ByFormat):
 
     # ---- other kinds
 
+    @takes_options_of_one_kind
     @by_own_access
     def upstream(
         self,

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from airflow_bookmarks.core.errors import MisuseError, OptionError
@@ -68,6 +71,7 @@ _OF_ONE_KIND: Mapping[str, str] = {
         )
     },
     **{name: f"job.read(ctx).upstream(job, {name}=...)" for name in ("max_rows", "on_rewind", "output", "until")},
+    "on_upstream_rewind": "job.read(ctx).upstream(job, on_rewind=...)",
 }  # fmt: skip
 
 # Options that Spark accepts for files silently, and that change nothing.
@@ -150,17 +154,39 @@ class _Call:
         self._instead, self._names, self._elsewhere = instead, names, elsewhere
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        for name in kwargs.keys() & self._elsewhere.keys():
-            raise OptionError(
-                f"{name} is an option of one kind of source, given where that is named: {self._elsewhere[name]}. "
-                "Nothing was read or changed."
-            )
+        _check_options(self.__wrapped__, kwargs, self._elsewhere)
         return self.__wrapped__(*args, **kwargs)
 
     def __getattr__(self, name: str) -> Any:
         if name not in self._names:
             raise AttributeError(name)
         raise MisuseError(f"{self._instead.format(name=name)} Nothing was read, written or changed.")
+
+
+def _check_options(method: Callable[..., Any], given: Mapping[str, Any], elsewhere: Mapping[str, str]) -> None:
+    """Raise an `OptionError` for an option that a method does not take: where it is given, or what it may mean."""
+    known = inspect.signature(method).parameters
+    for name in given:
+        if name in known:
+            continue
+        if name in elsewhere:
+            hint = f"it is an option of one kind of source, given where that is named: {elsewhere[name]}"
+        elif close := get_close_matches(name, known, 1):
+            hint = f"did you mean {close[0]}?"
+        else:
+            hint = f"it takes {', '.join(each for each in known if each != 'self')}"
+        raise OptionError(f"{method.__name__}() has no option {name!r}: {hint}. Nothing was read or changed.")
+
+
+def takes_options_of_one_kind(method: _F) -> _F:
+    """Let `.files(...)` and `.upstream(...)` say of an option that they don't take where it belongs."""
+
+    @functools.wraps(method)
+    def checked(*args: Any, **kwargs: Any) -> Any:
+        _check_options(method, kwargs, _OF_ONE_KIND)
+        return method(*args, **kwargs)
+
+    return cast("_F", checked)
 
 
 def reads_a_context(method: _F) -> _F:

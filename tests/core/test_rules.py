@@ -49,7 +49,7 @@ def test_anything_else_is_an_error_that_lists_the_valid_ones(text: str) -> None:
 
 
 def test_window_goes_with_pause_only() -> None:
-    assert Choice.of("pause", "1", "2").has_window
+    assert Choice.of("pause", "1", "2").from_run == "1"
     with pytest.raises(OptionError, match="pause"):
         Choice.of("enable", "1", "2")
 

@@ -128,8 +128,34 @@ def test_options_without_an_effect_are_refused(lake: Lake, option: str, why: str
     ],
 )
 def test_option_of_one_kind_says_where_it_is_given(lake: Lake, option: str, place: str) -> None:
-    with pytest.raises(OptionError, match=rf"{option} is an option .*: {place}. Nothing was"), lake.job() as job:
+    with (
+        pytest.raises(OptionError, match=rf"has no option '{option}': it is .*: {place}. Nothing was"),
+        lake.job() as job,
+    ):
         job.read("raw", **{option: 1})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("method", "option", "hint"),
+    [
+        ("files", "max_rows", r"it is an option of one kind .*job.read\(ctx\).upstream\(job, max_rows=...\)"),
+        ("files", "max_file", "did you mean max_files?"),
+        ("upstream", "late_after", r"it is an option of one kind .*job.read\(ctx\).files\(late_after=...\)"),
+        ("upstream", "on_upstream_rewind", r"job.read\(ctx\).upstream\(job, on_rewind=...\)"),
+        ("read", "on_schema_chang", "did you mean on_schema_change"),
+        ("read", "zzz", "it takes ctx, on_source_change, "),
+    ],
+)
+def test_unknown_option_says_what_it_may_mean(lake: Lake, method: str, option: str, hint: str) -> None:
+    given: dict[str, Any] = {option: 1}
+    with pytest.raises(OptionError, match=rf"{method}\(\) has no option '{option}': .*{hint}"), lake.job() as job:
+        if method == "read":
+            job.read("raw", **given)
+        elif method == "files":
+            job.read("raw").files(**given)
+        else:
+            job.read("raw").upstream("up", **given)
+    assert lake.state()[1] == 0
 
 
 def test_each_option_of_a_kind_says_where_it_is_given() -> None:
@@ -139,4 +165,4 @@ def test_each_option_of_a_kind_says_where_it_is_given() -> None:
         for name, parameter in inspect.signature(method).parameters.items()
         if parameter.kind is inspect.Parameter.KEYWORD_ONLY
     }
-    assert set(_OF_ONE_KIND) == found
+    assert set(_OF_ONE_KIND) == {*found, "on_upstream_rewind"}

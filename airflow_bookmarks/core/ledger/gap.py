@@ -31,8 +31,8 @@ def gaps_in_words(gaps: Mapping[str, Any]) -> str:
     verb = "is" if gaps["missing"] == 1 else "are"
     whole = f"{gaps['missing']}{noun} of {gaps['first']} to {gaps['last']} {verb} missing"
     if not gaps["ranges"]:
-        return f"{whole}, which {verb} told apart no more"
+        return f"{whole}; which ones is no longer known"
     named = ", ".join(each.replace(TO, " to ") for each in gaps["ranges"])
     more = f", and {gaps['more_ranges']} ranges below" if gaps["more_ranges"] else ""
     said = f"{whole}: {named}{more}"
-    return f"{said}, and {gaps['lost']} lower ones that are told apart no more" if gaps["lost"] else said
+    return f"{said}, and {gaps['lost']} lower ones, no longer known one by one" if gaps["lost"] else said

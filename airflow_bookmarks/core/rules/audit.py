@@ -42,7 +42,7 @@ def check_reason(what: str, reason: str) -> None:
             not shown.
     """
     if not isinstance(reason, str):
-        raise OptionError(f"{what} needs a reason, as text, and {reason!r} is none. Nothing was changed.")
+        raise OptionError(f"the reason for {what} must be text, and is {reason!r}. Nothing was changed.")
     if len(reason) > MAX_REASON:
         raise OptionError(
             f"the reason for {what} has {len(reason):,} characters; {MAX_REASON:,} is the most. Nothing was changed."
@@ -60,5 +60,5 @@ def check_who(who: str) -> None:
         OptionError: it is no text, or has a new line, another control or a format character.
     """
     if not isinstance(who, str):
-        raise OptionError(f"who asks for it is kept as text, and {who!r} is none. Nothing was changed.")
+        raise OptionError(f"the name of who asks for a change must be text, and is {who!r}. Nothing was changed.")
     check_typed_text("the name of who asks for it", who)

@@ -427,7 +427,7 @@ class _Parser:
             match = _TOKEN.match(self._text, at)
             if match is None:
                 begin = len(self._text) - len(self._text[at:].lstrip())
-                raise self._broken(begin, f"{self._text[begin : begin + 20]!r} is none of what is known")
+                raise self._broken(begin, f"{self._text[begin : begin + 20]!r} is unexpected")
             kind = str(match.lastgroup)
             text, begin = match[kind], match.start(kind)
             if kind == "word" and text.upper() in _KEYWORDS:

@@ -376,7 +376,7 @@ def _check_kind(job: str, change: ChangeRequest) -> None:
 def _check_authenticated(job: str, who: Identity, what: str) -> None:
     if not who.is_authenticated:
         raise ApprovalError(
-            f"job {job!r}: {who.name!r} is a name that nobody vouches for, so they can't {what}. Nothing was changed. "
+            f"job {job!r}: {who.name!r} is not an authenticated identity, and so can't {what}. Nothing was changed. "
             "With a store in DynamoDB, give AWS credentials for which 'aws sts get-caller-identity' answers."
         )
 

@@ -260,7 +260,7 @@ def _change_shards(
     for shard in shards:
         try:
             if shard in done:
-                raise ChangedMeanwhileError(f"somebody else changed whose job {shard!r} is at the same time.")
+                raise ChangedMeanwhileError(f"somebody else changed the ownership of job {shard!r} at the same time.")
             seen = None if whose is None else whose[shard]
             done[shard] = change_owner(store, shard, change, reason=reason, who=who, seen=seen, is_any_version=True)
         except BookmarkError as error:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import getpass
 import logging
-import os
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -49,14 +47,6 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 _DIGITS = 10  # as many digits as the key of a run item has
-
-
-def present_user() -> str:
-    """Return the user of the operating system, by number where it has no name (usual in containers)."""
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError):
-        return f"uid:{os.getuid()}"
 
 
 # ---- finding runs

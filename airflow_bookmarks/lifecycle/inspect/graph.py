@@ -93,10 +93,6 @@ class JobGraph:
         """Return the reads of a job."""
         return tuple(read for read in self.reads if read.job == job)
 
-    def readers_of(self, name: str) -> tuple[ReadEdge, ...]:
-        """Return the reads of a job or source by others."""
-        return tuple(read for read in self.reads if read.source == name)
-
     def around(self, job: str) -> JobGraph:
         """Return the part of the graph that a job depends on or that depends on it, at any distance.
 

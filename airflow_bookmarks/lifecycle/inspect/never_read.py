@@ -38,11 +38,6 @@ class NeverReadInput:
     consumers: tuple[str, ...] = ()
     unknown: str | None = None
 
-    @property
-    def is_nothing(self) -> bool:
-        """Whether it is known that nothing is skipped."""
-        return self.files == 0 and not self.runs
-
     def as_dict(self) -> dict[str, Any]:
         """Return it as plain values."""
         return {**asdict(self), "runs": list(self.runs), "consumers": list(self.consumers)}

@@ -279,10 +279,10 @@ def made_without_input(head: Head, recent: Sequence[Run]) -> str | None:
 def _unknown(head: Head, recent: Sequence[Run], entries: Mapping[str, PlanEntry | None]) -> str | None:
     if not any(run.state.is_committed for run in recent):
         named = f" beside {', '.join(sorted(entries))}" if entries else ""
-        why = "none has committed yet" if head.run_number == 0 else f"run {head.run_number} is not there any more"
-        return f"what the job reads{named} only a committed run can say, and {why}"
+        why = "none has committed yet" if head.run_number == 0 else f"run {head.run_number} no longer exists"
+        return f"what the job reads{named} is known from a committed run only, and {why}"
     if not entries and STATE_CONTEXT in head.contexts:
-        return "the job keeps job.state alone, and what there is to read behind it, its script knows"
+        return "the job has only job.state and no contexts: what it would read only its script knows"
     return None if entries else "the last run read nothing under a bookmark"
 
 

@@ -273,8 +273,8 @@ def _collect_job(store: BookmarkStore, name: str, now: datetime, retention: time
                 left = _removed(left)
             return _collected(job, until, held_by, gone, sides, [each.place for each in left])
     raise ChangedMeanwhileError(
-        f"job {name!r} kept changing while its history was collected. What was removed nobody needs; the rest is still "
-        "there. Run it again."
+        f"job {name!r} kept changing while its history was collected. Everything removed was unneeded; the rest is "
+        "unchanged. Run it again."
     )
 
 

@@ -102,8 +102,8 @@ def _check_takeable(store: BookmarkStore, job: str, seen: Snapshot, unmoved: int
         )
     if unmoved >= _UNMOVED:
         raise StateCorruptError(
-            f"job {job!r} can't be taken though nobody holds it and nothing moves: an item of it says something that "
-            "no version of this package writes. Nothing was read or changed. 'airflow-bookmarks doctor' may name it; "
+            f"job {job!r} can't be taken, although no run holds it: one of its items has contents that no version of "
+            "this package writes. Nothing was read or changed. 'airflow-bookmarks doctor' may name it; "
             "restore the table from a backup, or import an export."
         )
 

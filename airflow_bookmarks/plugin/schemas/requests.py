@@ -167,7 +167,7 @@ class Forced(Confirmed):
 
 
 class OwnerSeen(Confirmed):
-    """The same, with whose the job was when it was looked at: `seen` of the preview."""
+    """A confirmation that also states the ownership that the preview showed (`seen`)."""
 
     expected_owner: _Name | None
     expected_shared_with: Annotated[list[_Name], Field(max_length=1000)]

@@ -98,7 +98,7 @@ class Gaps(ResponseModel):
     """What is missing between the first and the last number, or day, that a context has ever seen.
 
     `ranges` are the highest missing ones, `4..6` or `8`; `more_ranges` counts those below, and `lost` the numbers lower
-    still, which are told apart no more. `words` says it all.
+    still, which are no longer known one by one. `words` says it all.
     """
 
     unit: str

@@ -38,7 +38,7 @@ class ColumnRule:
     may_go: Sequence[str] = ()
 
     def judge(self, before: str | None, now: str) -> SchemaDifference:
-        """Return what the schema (JSON) of now has otherwise; what was before is None where nothing was.
+        """Compare the current schema (JSON) with the one before it, which is None for a first read.
 
         Raises:
             SchemaChangedError: columns went or have another type, and `on_change` is "fail".

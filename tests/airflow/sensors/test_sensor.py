@@ -624,13 +624,6 @@ def test_examples_of_the_page_can_be_read_as_a_dag_file(example: str) -> None:
     assert all(isinstance(task, BookmarkSensor) for task in dag.tasks)
 
 
-@pytest.mark.parametrize("claim", sorted(set(re.findall(r"`(tests/[\w/]+\.py)::(test_\w+)`", _PAGE))))
-def test_claims_of_the_page_name_tests_that_exist(claim: tuple[str, str]) -> None:
-    path, name = claim
-
-    assert f"\ndef {name}(" in (_ROOT / path).read_text()
-
-
 @pytest.mark.parametrize("name", ["consumer", "run_number", "upstream_dag_run_id", "watermark"])
 def test_condition_that_rendered_to_none_is_not_one_that_was_left_out(world: World, name: str) -> None:
     run_by_dag(world)

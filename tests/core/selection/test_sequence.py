@@ -195,12 +195,12 @@ def test_beyond_the_most_ranges_the_lowest_gaps_are_still_counted(runs: list[lis
 def test_gap_below_those_that_are_told_apart_no_more_is_counted_among_these() -> None:
     known = seen().add(np.array([0, 53, 55, 60]), most=3).add(np.array([-2, 54]), most=3)
     assert (known.gaps, known.lost, known.missing) == (["56..59"], 53, 57)
-    assert known.in_words() == "57 of -2 to 60 are missing: 56 to 59, and 53 lower ones that are told apart no more"
+    assert known.in_words() == "57 of -2 to 60 are missing: 56 to 59, and 53 lower ones, no longer known one by one"
 
 
 def test_gaps_of_which_none_is_told_apart_are_said_as_that() -> None:
     known = seen().add(np.array([0, 2, 4]), most=1)
-    assert known.in_words() == "2 of 0 to 4 are missing, which are told apart no more"
+    assert known.in_words() == "2 of 0 to 4 are missing; which ones is no longer known"
 
 
 def test_a_million_numbers_without_a_gap_are_one_range() -> None:
@@ -215,7 +215,7 @@ def test_record_of_many_gaps_stays_small_and_says_how_many_are_not_shown() -> No
     assert facts["more_ranges"] == MAX_RANGES - 1 - SHOWN_RANGES
     assert facts["lost"] == 999 - (MAX_RANGES - 1)
     assert len(str(facts)) < 2500
-    assert gaps_in_words(facts).endswith("1997, and 107 ranges below, and 872 lower ones that are told apart no more")
+    assert gaps_in_words(facts).endswith("1997, and 107 ranges below, and 872 lower ones, no longer known one by one")
 
 
 def test_days_are_missing_as_days() -> None:

@@ -52,7 +52,10 @@ def test_graph_names_jobs_contexts_and_sources(shop: Shop) -> None:
     raw = f"files:{shop.raw}"
     assert list(found.nodes) == ["bottom", "left", "right", "top", raw]
     assert edges(found) == [("bottom", "left"), ("bottom", "right"), ("left", "top"), ("right", "top")]
-    assert [(read.job, read.contexts) for read in found.readers_of(raw)] == [("right", ("raw",)), ("top", ("raw",))]
+    assert [(read.job, read.contexts) for read in found.reads if read.source == raw] == [
+        ("right", ("raw",)),
+        ("top", ("raw",)),
+    ]
     assert [read.contexts for read in found.reads_of("left")] == [("of_top",)]
     assert json.loads(json.dumps(found.as_dict())) == found.as_dict()
 

@@ -553,4 +553,4 @@ def test_job_that_keeps_state_alone_is_said_to_do_so(shop: Shop) -> None:
     found = pending(shop.store, "poll")
 
     assert (found.is_known, found.is_empty, found.contexts) == (False, False, ())
-    assert found.unknown == "the job keeps job.state alone, and what there is to read behind it, its script knows"
+    assert found.unknown == "the job has only job.state and no contexts: what it would read only its script knows"

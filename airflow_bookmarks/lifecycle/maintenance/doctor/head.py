@@ -133,9 +133,7 @@ def _publishing(survey: Survey, head: Head) -> Iterator[Finding]:
 
 def lost_publish(survey: Survey, head: Head, run: Run) -> Finding:
     """Return the finding that a committed run of the living line waits for a publish that is no longer due."""
-    what = (
-        f"run {run.key} is committed and not published, and the head does not say that it is due: nobody publishes it"
-    )
+    what = f"run {run.key} is committed but not published, and the head does not list it as due: no run will publish it"
     gone = unpublishable(survey, run)
     is_free = head.publishing is None and head.lease is None and head.cleaning is None
     mend = "Name it on the head as due; the next run publishes it."
@@ -201,7 +199,7 @@ def _entry(store: BookmarkStore, name: str, index: Mapping[str, IndexEntry]) -> 
         yield Finding("alias-dangling", name, Severity.ERROR, what, "JOBS", _NAME)
     elif alias_of(index.get(key), key) is not None:
         what = (
-            f"the index says that {name!r} is a name of {key!r}, which is only a name itself: nobody follows it twice"
+            f"the index says that {name!r} is a name of {key!r}, which is itself an alias; an alias has to name a job"
         )
         yield Finding("alias-dangling", name, Severity.ERROR, what, "JOBS", _NAME)
 

@@ -161,7 +161,8 @@ def _numbers(survey: Survey) -> Iterator[Finding]:
     for run in survey.runs.values():
         if run.state.is_open and run.key.number <= head.run_number:
             what = (
-                f"run {run.key} is {run.state.value}, and run {head.run_number} was committed since: nobody settles it"
+                f"run {run.key} is {run.state.value}, and run {head.run_number} has committed since: "
+                "no run will settle it"
             )
             mend = "It is harmless as long as nothing was written under its token; 'gc' removes it with its number."
             yield Finding("open-run-below-head", survey.job, Severity.WARNING, what, f"RUN {run.key}", mend)

@@ -66,7 +66,7 @@ export function changeSpecOf(draft: Draft, job: Offering): Settled<ChangeSpec> {
 /** Say why nothing can be cleaned; null where it can. */
 export function lackOfClean(draft: Draft, { may_look }: Pick<Job, "may_look">): string | null {
   if (!may_look) {
-    return `${noLook("To remove it takes a look at files")} The command line makes it, with --clean.`;
+    return `${noLook("Removing it requires listing files")} Use the command line, with --clean.`;
   }
   const isWhole = draft.kind === "delete" || draft.contexts === null;
   return isWhole ? null : "A change of some contexts undoes no run, so there is nothing to remove.";

@@ -22,7 +22,7 @@ export function contextName(ctx: string): string {
 
 /** Say why the page does not offer what takes a look at files, and where that is made. */
 export function noLook(what: string): string {
-  return `${what}, and the API server looks at none: its setting [bookmarks] look_below lists no prefix.`;
+  return `${what}, and the API server may list none: its setting [bookmarks] look_below has no prefix.`;
 }
 
 /**
@@ -33,7 +33,7 @@ export function settingOf({ ctx, kind, source }: ContextRow, mayLook: boolean): 
   if (kind === "files" && !mayLook) {
     return {
       by: "nothing",
-      why: `${noLook(`To set ${ctx} takes a look at its files`)} The command line makes it: airflow-bookmarks set.`,
+      why: `${noLook(`Setting ${ctx} requires listing its files`)} Use the command line: airflow-bookmarks set.`,
     };
   }
   if (kind === "files") return { by: "time" };

@@ -36,7 +36,7 @@ describe("an answer that was lost", () => {
     [new ApiError(0, "Airflow's server could not be reached.")],
     [new ApiError(504, "Airflow's server answered with status 504.")],
     [refused(503, "StoreUnavailableError", { message: "If it was a change, look whether it was made. Try again" })],
-    [refused(500, "InternalError", { message: "an error that nobody foresaw" })],
+    [refused(500, "InternalError", { message: "an unexpected error" })],
   ])("may be of a change that was made: %s", (error) => {
     expect(mayHaveBeenMade(error)).toBe(true);
     expect(troubleOf(error).offer).toBe("look");

@@ -55,7 +55,7 @@ function headOf(error: Error): readonly [string, Offer] {
   if (known !== undefined) return known;
   if (error.status === 401) return ["You are logged out", "nothing"];
   if (error.status === 403) return ["You may not do this", "nothing"];
-  if (error.status === 404) return ["It is not there any more", "nothing"];
+  if (error.status === 404) return ["It no longer exists", "nothing"];
   if (error.status === 422) return ["It can't be done like this", "nothing"];
   if (error.status === 503) return ["The state store does not answer", "nothing"];
   return ["Something went wrong", "nothing"];
