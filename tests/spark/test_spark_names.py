@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import inspect
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 from pyspark.sql import DataFrameReader, DataFrameWriter
 
 from airflow_bookmarks.core.errors import MisuseError, OptionError
+from airflow_bookmarks.spark.job import BookmarkedJob
 from airflow_bookmarks.spark.reader import BookmarkedReader
 from airflow_bookmarks.spark.spark_names import _OF_ONE_KIND
 from tests.spark.lake import Lake, lines_of, rows_of
@@ -135,6 +137,13 @@ def test_option_of_one_kind_says_where_it_is_given(lake: Lake, option: str, plac
         job.read("raw", **{option: 1})  # type: ignore[arg-type]
 
 
+CALLS: dict[str, Callable[[BookmarkedJob, dict[str, Any]], Any]] = {
+    "read": lambda job, given: job.read("raw", **given),
+    "files": lambda job, given: job.read("raw").files(**given),
+    "upstream": lambda job, given: job.read("raw").upstream("up", **given),
+}
+
+
 @pytest.mark.parametrize(
     ("method", "option", "hint"),
     [
@@ -149,12 +158,7 @@ def test_option_of_one_kind_says_where_it_is_given(lake: Lake, option: str, plac
 def test_unknown_option_says_what_it_may_mean(lake: Lake, method: str, option: str, hint: str) -> None:
     given: dict[str, Any] = {option: 1}
     with pytest.raises(OptionError, match=rf"{method}\(\) has no option '{option}': .*{hint}"), lake.job() as job:
-        if method == "read":
-            job.read("raw", **given)
-        elif method == "files":
-            job.read("raw").files(**given)
-        else:
-            job.read("raw").upstream("up", **given)
+        CALLS[method](job, given)
     assert lake.state()[1] == 0
 
 
