@@ -61,8 +61,8 @@ class Staged:
     """What is staged: pairs (staged file, name in the target), files that the publish deletes, and counts.
 
     `rows` is None where they were not counted; `schema` is the JSON of what was written; `files` are the staged files
-    in the order of the moves (None: not looked at). `without_input` is whether it was made from contexts that have
-    nothing new alone, though another context of the run has something.
+    in the order of the moves (None: not looked at). `made_from` are the contexts that it was made from, as far as
+    that is known.
     """
 
     moves: Sequence[tuple[str, str]]
@@ -71,7 +71,7 @@ class Staged:
     bytes: int = 0
     schema: str | None = None
     files: Listing | None = None
-    without_input: bool = False
+    made_from: Sequence[str] = ()
 
 
 def stats_of(request: StagingRequest) -> dict[str, Any]:

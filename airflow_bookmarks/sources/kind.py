@@ -68,6 +68,14 @@ class SourceKind(ABC, Generic[P]):
         Of none it is an empty plan.
         """
 
+    def unlearned(self, found: PlanInput, plan: P) -> Position | None:
+        """Return the position in `found` without what it knows of what a stored plan reads, so that it is read again.
+
+        A change asks for it where an undone run has replaced what runs that stay had made of it. None, the default: the
+        position stays as it is.
+        """
+        return None
+
     def why_not_again(self, plan: P) -> str | None:
         """Return why a stored plan can't be read a second time, by a replay or a pause over runs; None if it can."""
         return None

@@ -28,7 +28,7 @@ from airflow_bookmarks.core.position import Greatest
 from airflow_bookmarks.core.text.cause import cause_of
 from airflow_bookmarks.core.text.escaping import in_lines
 from airflow_bookmarks.spark.features import SPARK_ERRORS, names_columns_once, tells_last_action
-from airflow_bookmarks.spark.query import Query, query_of
+from airflow_bookmarks.spark.query import UNKNOWN, Query, query_of
 from airflow_bookmarks.spark.session import RowCount
 
 if TYPE_CHECKING:
@@ -182,6 +182,7 @@ class Uses:
         self._observed: dict[str, tuple[ObservedFrame, UsageRequest]] = {}
         self._marks: dict[str, frozenset[str]] = {}
         self._inputs: dict[str, tuple[DataFrame, bool]] = {}  # by context: the planned frame, whether it is empty
+        self._marks_of_inputs: dict[str, frozenset[str]] = {}
         self._outputs = 0
 
     @property
@@ -210,28 +211,34 @@ class Uses:
         self._marks[ctx] = query_of(planned).marks
         return planned
 
-    def is_without_input(self, frame: DataFrame) -> bool:
-        """Whether a frame is made from contexts that have nothing new alone, in a run where another one has something.
+    def made_from(self, query: Query, spark: SparkSession) -> tuple[str, ...]:
+        """Return the contexts that a query of a managed write is made from; empty where that is not known.
 
-        Spark Connect names relations anew each time that it is asked, so it is not known there, and False.
+        Spark Connect names relations anew each time that it is asked, so it is not known there.
         """
-        empty = [is_empty for _, is_empty in self._inputs.values()]
-        if all(empty) or not any(empty) or not names_columns_once(frame.sparkSession):
-            return False
-        query = query_of(frame)
-        if not query.is_known:
-            return False
-        marks = {ctx: query_of(planned).marks for ctx, (planned, _) in self._inputs.items()}
-        found = [self._inputs[ctx][1] for ctx in marks if not marks[ctx].isdisjoint(query.marks)]
-        return bool(found) and all(found)
+        if not query.is_known or not names_columns_once(spark):
+            return ()
+        return tuple(ctx for ctx in self._inputs if not self._marks_of(ctx).isdisjoint(query.marks))
+
+    def are_empty(self, contexts: Sequence[str]) -> bool:
+        """Whether there are some, and none of them has anything new."""
+        return bool(contexts) and all(self._inputs[ctx][1] for ctx in contexts)
+
+    def _marks_of(self, ctx: str) -> frozenset[str]:
+        if ctx not in self._marks_of_inputs:
+            self._marks_of_inputs[ctx] = query_of(self._inputs[ctx][0]).marks
+        return self._marks_of_inputs[ctx]
+
+    def query_of_write(self, frame: DataFrame) -> Query:
+        """Return what a managed write of a frame reads; `UNKNOWN` where nothing depends on it."""
+        return query_of(frame) if self._inputs else UNKNOWN
 
     @contextmanager
-    def of_write(self, frame: DataFrame) -> Iterator[None]:
-        """Note, around a managed write of a frame, what it reads."""
+    def of_write(self, query: Query) -> Iterator[None]:
+        """Note, around a managed write, what it reads."""
         if not self._observed and not self._marks:
             yield
             return
-        query = query_of(frame)
         prepared = [observed for observed, _ in self._observed.values() if observed.expect_write(query)]
         yield
         self._outputs += 1

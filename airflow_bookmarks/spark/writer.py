@@ -211,11 +211,13 @@ class BookmarkedWriter:
             log.warning("bookmark %s: output %r as %s, %s", self._job.name, self._name, self._format, loss)
         folder = run.place(self._name, sink.place(schema))
         # If nothing is new, the presence of rows decides what becomes of them; and new input may be read later.
-        without_input = self._job.uses.is_without_input(self._frame)
-        count_rows = self._count_rows or not run.has_input or without_input
-        with self._job.uses.of_write(self._frame):
+        uses = self._job.uses
+        query = uses.query_of_write(self._frame)
+        made_from = uses.made_from(query, self._frame.sparkSession)
+        count_rows = self._count_rows or not run.has_input or uses.are_empty(made_from)
+        with uses.of_write(query):
             staged = sink.write(self._frame, files, folder, run.file_token, count_rows=count_rows)
-        staged = replace(staged, without_input=without_input)
+        staged = replace(staged, made_from=made_from)
         self._job.inputs.check_published(target, staged)
         run.staged(self._name, staged)
 

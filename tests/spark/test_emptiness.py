@@ -139,6 +139,33 @@ def test_target_of_a_context_without_news_stays_while_another_has_some(pair: Lak
     assert "replaced_files" not in facts
 
 
+@pytest.mark.needs("columns named once")
+@pytest.mark.parametrize("count_rows", [True, False])
+def test_target_of_a_context_without_news_stays_though_the_other_one_is_read_later(
+    pair: Lake, count_rows: bool
+) -> None:
+    with pair.job() as job:
+        for name in ("one", "two"):
+            frame = job.read(name).text(pair.path(name))
+            job.write(frame, name, count_rows=count_rows).mode("overwrite").text(pair.path(f"out_{name}"))
+    assert lines_of(pair.spark.read.text(pair.path("out_one"))) == ["a"]
+    assert lines_of(pair.spark.read.text(pair.path("out_two"))) == ["b"]
+
+
+@pytest.mark.needs("columns named once")
+def test_target_of_a_context_whose_news_went_stays(pair: Lake) -> None:
+    gone = pair.put("b.txt", "b", folder="one")
+    with pair.job() as job:
+        one = job.read("one").files(on_missing="skip").text(pair.path("one"))
+        two = job.read("two").text(pair.path("two"))
+        gone.unlink()
+        job.write(one, "one").mode("overwrite").text(pair.path("out_one"))
+        job.write(two, "two").mode("overwrite").text(pair.path("out_two"))
+    assert job.summary is not None
+    assert job.summary["contexts"]["one"]["skipped"] == {"missing": 1}
+    assert lines_of(pair.spark.read.text(pair.path("out_one"))) == ["a"]
+
+
 def test_target_of_a_context_without_news_is_wiped_where_the_script_says_so(pair: Lake) -> None:
     assert _two(pair, when_empty="publish")[:2] == ([], ["b"])
 

@@ -527,3 +527,42 @@ def test_dropping_malformed_records_contradicts_quarantine(lake: Lake) -> None:
 def test_upstream_has_nothing_to_quarantine(lake: Lake) -> None:
     with pytest.raises(OptionError, match="on_corrupt: an option of files"), lake.job() as job:
         job.read("raw").files(on_corrupt="quarantine").upstream("other")
+
+
+# ---- beside reread
+
+
+def partition(lake: Lake, **read: Any) -> list[tuple[Any, ...]]:
+    """Replace the partitions that something came for; return what the target holds then."""
+    with lake.job() as job:
+        reader = job.read("raw", **read).files(on_corrupt="quarantine", reread="partition")
+        frame = reader.schema("id INT, month INT").csv(lake.path("raw"))
+        write = job.write(frame, "out").mode("overwrite").option("partitionOverwriteMode", "dynamic")
+        write.partitionBy("month").parquet(lake.path("out"))
+    return rows_of(lake.spark.read.parquet(lake.path("out")).select("id"))
+
+
+def test_file_whose_partition_was_read_without_it_is_read_again_as_it_was(lake: Lake) -> None:
+    first = lake.put("month=1/a.csv", "1")
+    then = first.stat()
+    lake.put("month=1/b.csv", "2")
+    assert partition(lake) == [(1,), (2,)]
+    lake.put("month=1/a.csv", "broken")
+    lake.put("month=1/c.csv", "3")
+    assert partition(lake) == [(2,), (3,)]
+    lake.put("month=1/a.csv", "1")
+    os.utime(first, (then.st_atime, then.st_mtime))
+    assert partition(lake) == [(1,), (2,), (3,)]
+
+
+def test_file_that_was_read_before_it_came_into_quarantine_is_read_when_it_is_let_out(lake: Lake) -> None:
+    lake.put("month=1/a.csv", "x")
+    with lake.job() as job:
+        reader = job.read("raw").files(reread="partition").schema("id INT, month INT")
+        job.write(reader.csv(lake.path("raw")), "out").partitionBy("month").parquet(lake.path("out"))
+    lake.put("month=1/b.csv", "2")
+    assert partition(lake) == [(2,)]
+    set_position(lake.store, "copy", "raw", "retry:*", reason="a test", who="me")
+    with lake.job() as job:
+        reader = job.read("raw").files(reread="partition").schema("id INT, month INT")
+        assert sorted(row.id or 0 for row in reader.csv(lake.path("raw")).collect()) == [0, 2]

@@ -13,8 +13,8 @@ from airflow_bookmarks.core.errors import StateCorruptError
 from airflow_bookmarks.core.files.columns import columns_of, listing_of, listing_of_parts, page_of_parts, texts
 from airflow_bookmarks.core.ledger.quarantine import Quarantine, QuarantinedFile
 from airflow_bookmarks.core.plan import UpstreamWindow
-from airflow_bookmarks.core.selection.listing import Listing
-from airflow_bookmarks.core.selection.reason import BEFORE_START, OVER_BOUND
+from airflow_bookmarks.core.selection.listing import FileInfo, Listing
+from airflow_bookmarks.core.selection.reason import BEFORE_START, MISSING, OVER_BOUND
 from airflow_bookmarks.core.selection.sequence import SequenceStart
 from airflow_bookmarks.core.text.count import READ_AGAIN
 from airflow_bookmarks.core.text.deflated import deflated, inflated, packed_parts, parts_of
@@ -55,6 +55,7 @@ class FilePlan:
     or of a column of days, where gaps are looked for (among the stats; not stored with the plan). `quarantined` are
     files that this run found it can't parse. `again` names the planned files that were read before, and `companions`
     those of them that are as they were: they are read because something else of their group is new or changed.
+    `in_groups` says that files are read in groups, each of which replaces what was made of it before.
     """
 
     files: Listing
@@ -71,6 +72,7 @@ class FilePlan:
     bases: tuple[str, ...] = ()
     again: frozenset[str] = frozenset()
     companions: frozenset[str] = frozenset()
+    in_groups: bool = False
 
     def __len__(self) -> int:
         return len(self.files)
@@ -89,6 +91,15 @@ class FilePlan:
     def read_again(self) -> int:
         """How many of the files were read before."""
         return sum(path in self.again for path in self.files.paths) if self.again else 0
+
+    @property
+    def replaced_unread(self) -> Listing:
+        """The files of groups that were read before and in the end not by this run, so that their rows are gone."""
+        if not self.in_groups:
+            return Listing.of([])
+        held = (FileInfo(each.path, each.size_bytes, each.modified_ms) for each in self.quarantined)
+        left = chain(self.unread.get(MISSING, ()), held)
+        return Listing.of(file for file in left if file.path in self.again)
 
     @property
     def sequence_watermark(self) -> str | None:
@@ -162,7 +173,8 @@ class FilePlan:
         or null. `unread` holds, where there are any, per reason the same five (from `base`) of files that are not read;
         `sequence`, where there is one, its `rule` and the watermark `before`, or null; `quarantined`, where there are
         any, per file path, version, size, time (ms), error and run number; `bases`, where there are any; `again` and
-        `companions`, where there are any, as rows of the files.
+        `companions`, where there are any, as rows of the files; `in_groups`, where it is so, and then
+        `again_left`, the names of files that were read before and that this plan leaves out in the end.
 
         Of more than `PART_FILES` files the columns are left out, and follow in parts (format 2), each deflated by
         itself, so that a page of them is read without the others. A small document before them has `v`, how many
@@ -187,6 +199,10 @@ class FilePlan:
             rows = [row for row, path in enumerate(self.files.paths) if path in paths] if paths else []
             if rows:
                 document[name] = rows
+        if self.in_groups:
+            document["in_groups"] = True
+            if len(left := self.replaced_unread):
+                document["again_left"] = list(left.paths)
         if self.quarantined:
             document["quarantined"] = Quarantine().add(self.quarantined).rows()
         if self.sequence is not None:
@@ -297,8 +313,11 @@ def _decoded(body: bytes) -> tuple[FilePlan, UpstreamWindow | None]:
             sequence=None if sequence is None else _sequence(sequence),
             quarantined=tuple(Quarantine.parse(document.get("quarantined", ()))),
             bases=tuple(texts(document.get("bases", []))),
-            again=frozenset(files.paths[row] for row in document.get("again", ())),
+            again=frozenset(
+                [*(files.paths[row] for row in document.get("again", ())), *texts(document.get("again_left", []))]
+            ),
             companions=frozenset(files.paths[row] for row in document.get("companions", ())),
+            in_groups=bool(document.get("in_groups", False)),
         )
         return plan, None if window is None else _window(window)
     except (ValueError, LookupError, TypeError, AttributeError, OverflowError) as error:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 WhenEmpty = Literal["publish", "discard"]
 
@@ -14,14 +17,16 @@ WHEN_EMPTY = "when_empty"  # among what is stored with an output: the choice of 
 class Increment:
     """What a run found: whether it read any context, whether one had input, whether `job.state` has changed.
 
-    `state_changed` is None where the script did not ask for it. `leaves_input` is whether planned input, which may have
-    been read, is left to the next run because it changed or went.
+    `idle` are the contexts that had nothing, or left all of it to the next run. `state_changed` is None where the
+    script did not ask for it. `leaves_input` is whether planned input, which may have been read, is left to the next
+    run because it changed or went.
     """
 
     reads: bool
     has_input: bool
     state_changed: bool | None
     leaves_input: bool = False
+    idle: frozenset[str] = frozenset()
 
     @property
     def is_without_input(self) -> bool:
@@ -35,7 +40,7 @@ class Increment:
         files: int,
         overwrites: bool,
         when_empty: str | None,
-        without_input: bool = False,
+        made_from: Sequence[str] = (),
     ) -> bool:
         """Decide whether what is staged for an output is published.
 
@@ -49,11 +54,12 @@ class Increment:
             files: how many files are staged.
             overwrites: whether the publish deletes what it replaces.
             when_empty: what the script says; None: nothing.
-            without_input: whether it was made from contexts that have nothing new alone, in a run that has some.
+            made_from: the contexts that it was made from, as far as that is known.
         """
         has_rows = files > 0 if rows is None else rows > 0
         if not self.is_without_input:
-            return has_rows or not without_input or when_empty == "publish"
+            is_of_idle = bool(made_from) and self.idle.issuperset(made_from)
+            return has_rows or not is_of_idle or when_empty == "publish"
         if when_empty is not None:
             return when_empty == "publish"
         return has_rows and (bool(self.state_changed) or not (overwrites or self.leaves_input))

@@ -187,11 +187,22 @@ class Listing:
         """
         if self is whole:
             return np.arange(len(self))
-        if self._taken is None:
+        if self._taken is not None:
+            parent, rows = self._taken
+            above = parent.rows_in(whole)
+            if above is not None:
+                return above[rows]
+        if whole._taken is None:
             return None
-        parent, rows = self._taken
-        above = parent.rows_in(whole)
-        return None if above is None else above[rows]
+        # Both may have been taken from one listing: `in_reading_order` takes from there, and not from in between.
+        parent, rows = whole._taken
+        among = self.rows_in(parent)
+        if among is None:
+            return None
+        place = np.full(len(parent), -1, np.intp)
+        place[rows] = np.arange(len(rows))
+        found = place[among]
+        return found if bool(np.all(found >= 0)) else None
 
     def has_versions_of(self, other: Listing) -> npt.NDArray[np.bool_]:
         """Return for each file whether it has the version (as in `FileInfo`) of the file in the same row of `other`."""

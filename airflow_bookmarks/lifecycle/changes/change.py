@@ -31,7 +31,7 @@ from airflow_bookmarks.core.job_state import SET_STATE, STATE_KIND, state_text
 from airflow_bookmarks.core.rules.audit import ChangeAudit, check_reason, check_who
 from airflow_bookmarks.core.run import watermarks
 from airflow_bookmarks.core.text.identity import signed
-from airflow_bookmarks.lifecycle.history.overwritten import check_made_again
+from airflow_bookmarks.lifecycle.history.overwritten import with_made_again
 from airflow_bookmarks.lifecycle.history.relocation import switch_relocated
 from airflow_bookmarks.lifecycle.history.rewind import kept_run
 from airflow_bookmarks.lifecycle.history.snapshot import HistorySnapshot
@@ -43,10 +43,10 @@ from airflow_bookmarks.lifecycle.history.timeline_switch import (
     look_at_undone,
     outputs_to_clean,
     switch_back,
+    switch_contexts,
     switch_renamed,
     switch_set,
     switch_to,
-    turn_contexts,
     with_clean,
 )
 from airflow_bookmarks.lifecycle.state.positions import ContextReader
@@ -177,7 +177,7 @@ class Change:
                     f"{job} {former} {ctx}",
                 )
             switch = switch_to(history, kept, self.kind, event)
-            check_made_again(history, switch)
+            switch = with_made_again(history, switch)
             return with_clean(history, switch) if self.clean else switch
         _check_contexts(job, head, kept, self.contexts)
         _check_names(job, head, kept, self.contexts)
@@ -186,7 +186,7 @@ class Change:
                 f"job {job!r}: a {self.kind} of some contexts undoes no run, so there is nothing to clean. Nothing was "
                 "changed. Leave out either clean or the contexts."
             )
-        return turn_contexts(history, kept, self.contexts, self.kind, event)
+        return switch_contexts(history, kept, self.contexts, self.kind, event)
 
 
 def reset(
@@ -401,7 +401,7 @@ def _undo_turn(history: HistorySnapshot, event: AuditEvent) -> TimelineSwitch:
             "Nothing was changed. The next run reads that input again."
         )
     switch = switch_back(history, turning.line, turning.contexts, turning.data_run_number, event)
-    check_made_again(history, switch)
+    switch = with_made_again(history, switch)
     if turning.dropped is None:
         return switch
     if head.fence != turning.fence:

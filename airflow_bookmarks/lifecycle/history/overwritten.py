@@ -20,7 +20,7 @@ from airflow_bookmarks.sources.registry import find_kind
 from airflow_bookmarks.store.outputs import numbers_replacing
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from airflow_bookmarks.core.run import Run
     from airflow_bookmarks.core.timeline import Ancestry
@@ -29,27 +29,54 @@ if TYPE_CHECKING:
     from airflow_bookmarks.store.transitions.timeline import TimelineSwitch
 
 
-def check_made_again(history: HistorySnapshot, switch: TimelineSwitch) -> None:
-    """Make sure that whatever undone runs have overwritten of runs that stay is read, and so written, again.
+def with_made_again(history: HistorySnapshot, switch: TimelineSwitch) -> TimelineSwitch:
+    """Return the switch after which whatever undone runs have overwritten of runs that stay is read and written again.
+
+    What those runs read anew, its position knows in an earlier version, which may be back in its place by the next run:
+    no version of it counts as read after the switch.
 
     Raises:
-        ChangeRefusedError: it counts as read after the switch.
+        ChangeRefusedError: something that was read for the first time counts as read after the switch.
     """
     store, job = history.store, history.job
     undone = look_at_undone(history, switch).runs
     replaced = numbers_replacing(store.blobs, undone, ())
     if not replaced:
-        return
+        return switch
     counts = Counter(replaced[path] for path in _of_living(store, job, history.after_switch(switch), replaced))
     reader = ContextReader(store, job, replace(history.head, contexts=switch.contexts))
-    for run in undone:
-        if counts[run.key.number] and _is_known(store, reader, run):
+    overwriting = [run for run in undone if counts[run.key.number]]
+    for run in overwriting:
+        if _is_known(store, reader, run):
             raise ChangeRefusedError(
                 f"job {job!r}: this {switch.kind} would undo run {run.key.number}, which has overwritten "
                 f"{counts[run.key.number]} file(s) of runs that stay, and go to a position that counts its input as "
                 "read: no run would make these rows again. Nothing was changed. Go on from where the job is; or reset "
                 "it, so that all of its output is made anew."
             )
+    return _unlearned(history, switch, reader, overwriting)
+
+
+def _unlearned(
+    history: HistorySnapshot, switch: TimelineSwitch, reader: ContextReader, overwriting: Sequence[Run]
+) -> TimelineSwitch:
+    """Return the switch whose positions know nothing of what some undone runs have read."""
+    blobs = history.store.blobs
+    contexts, positions, bodies = dict(switch.contexts), dict(switch.positions), list(switch.bodies)
+    for ctx, state in switch.contexts.items():
+        entries = [run.plans[ctx] for run in overwriting if ctx in run.plans and run.plans[ctx].kind == state.kind]
+        kind = find_kind(state.kind)
+        if kind is None or not entries or ctx in positions:
+            continue
+        plan = kind.union([kind.decode(blobs.get(entry.body)) for entry in entries])
+        position = kind.unlearned(reader.found(ctx), plan)
+        if position is None:
+            continue
+        contexts[ctx] = replace(state, set_in=history.head.epoch + 1)
+        positions[ctx] = blobs.refer(position.body)
+        bodies += position.blobs.values()
+        bodies += [] if positions[ctx].inline is not None else [position.body]
+    return replace(switch, contexts=contexts, positions=positions, bodies=bodies)
 
 
 def _of_living(store: BookmarkStore, job: str, living: Ancestry, paths: Iterable[str]) -> list[str]:

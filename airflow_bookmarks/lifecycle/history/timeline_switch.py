@@ -50,7 +50,7 @@ def switch_to(history: HistorySnapshot, kept: Run | None, kind: str, event: Audi
     return _switch(history, kind, event, contexts, number, data_run, history.head.epoch)
 
 
-def turn_contexts(
+def switch_contexts(
     history: HistorySnapshot, kept: Run | None, names: Sequence[str], kind: str, event: AuditEvent
 ) -> TimelineSwitch:
     """Return the switch that takes some contexts back; it undoes no run."""

@@ -30,6 +30,7 @@ def increment_of(plans: Mapping[str, Plan], *, state_changed: bool | None) -> In
         has_input=any(not plan.is_empty for plan in plans.values()),
         state_changed=state_changed,
         leaves_input=any(plan.skipped.get(MISSING) for plan in plans.values()),
+        idle=frozenset(ctx for ctx, plan in plans.items() if plan.is_empty),
     )
 
 
@@ -41,7 +42,7 @@ def is_published(increment: Increment, entry: OutputEntry, staged: Staged) -> bo
         files=len(staged.moves) if entry.lies_in_files else 1,
         overwrites=not output.is_append,
         when_empty=output.when_empty,
-        without_input=staged.without_input,
+        made_from=staged.made_from,
     )
 
 

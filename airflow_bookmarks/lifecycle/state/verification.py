@@ -59,7 +59,8 @@ def recheck_plan(job: str, ctx: str, source: Source[P], plan: P, on_missing: OnM
     log.warning(
         "bookmark %s, context %s: %d planned files changed or went; left to the next run", job, ctx, len(missing)
     )
-    return without(plan, missing, MISSING)
+    left = plan.files.take(np.array([row for row, path in enumerate(plan.files.paths) if path in missing], np.intp))
+    return replace(without(plan, missing, MISSING), unread={**plan.unread, MISSING: left})
 
 
 def gone_in_words(plan: Plan, missing: Collection[str]) -> str:

@@ -10,6 +10,7 @@ import numpy as np
 from airflow_bookmarks.core.errors import OptionError
 from airflow_bookmarks.core.files.file_plan import FilePlan, union
 from airflow_bookmarks.core.ledger.file_ledger import Known, Ledger
+from airflow_bookmarks.core.position import Position
 from airflow_bookmarks.core.selection.listing import instant
 from airflow_bookmarks.core.text.instant import to_text
 from airflow_bookmarks.sources.files.planner import FileSource, advance_files, recorded_files, roots_in
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from airflow_bookmarks.core.ledger.file_ledger import Load
-    from airflow_bookmarks.core.position import Position
     from airflow_bookmarks.core.run import PlanEntry, SourceRef
     from airflow_bookmarks.sources.source import PlanInput, Source
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
@@ -49,6 +49,17 @@ class FileKind(NamedFilesKind):
         verdicts = self.ledger(found.position, found.load).classify(plan.files)
         is_companion = np.array([path in plan.companions for path in plan.files.paths], np.bool_)
         return bool(np.any((verdicts == Known.KNOWN) & ~is_companion))
+
+    def unlearned(self, found: PlanInput, plan: FilePlan) -> Position | None:
+        """Return the ledger in which planned files that it knows have another version; see `SourceKind.unlearned`."""
+        if found.position is None:
+            return None
+        ledger = self.ledger(found.position, found.load)
+        files = plan.files.take(np.flatnonzero(ledger.has_entry(plan.files)))
+        if not len(files):
+            return None
+        after = ledger.with_other_versions(files, files)
+        return Position(after.root(), None, after.unsaved(), keeps_watermark=True)
 
     def union(self, plans: Sequence[FilePlan]) -> FilePlan:
         """Return one plan that reads what `plans` read; see `SourceKind.union`."""

@@ -27,6 +27,7 @@ from airflow_bookmarks.core.selection.reason import (
     BEFORE_START,
     EXPIRED,
     LATE,
+    MISSING,
     OTHER_SHARDS,
     OVER_BOUND,
     OVERWRITTEN,
@@ -102,7 +103,7 @@ class _RecordedPlan(FilePlan):
 
     def _waiting(self) -> dict[str, int]:
         """Return how much of what is listed later runs read, and when its oldest file is of; empty where none waits."""
-        waiting = [self.unread.get(SETTLING) or self.told_before.get(SETTLING) or Listing.of([])]
+        waiting = [self._settling]
         waiting += [] if self.over is None else [self.over[0].take(self.over[1])]
         waiting = [files for files in waiting if len(files)]
         if not waiting:
@@ -114,20 +115,30 @@ class _RecordedPlan(FilePlan):
         """Return the newest partition up to which all is read: one in which files wait for a later run is listed."""
         if self.newest_partition is None or self.reach is None:
             return None
-        settling = self.unread.get(SETTLING) or self.told_before.get(SETTLING) or Listing.of([])
-        waiting = [settling.in_folders()]
+        waiting = [self._settling.in_folders(), self._missing.in_folders()]
         waiting += [] if self.over is None else [self.over[0].in_folders().take(self.over[1])]
         oldest = self.reach.oldest_partition(folder for folders in waiting for folder in folders.in_use())
         until = self.newest_partition if oldest is None else min(self.newest_partition, oldest)
         return (until if self.read_before is None else max(until, self.read_before)).isoformat()
 
     def _waiting_from_ms(self) -> int | None:
-        if self.over is None or not len(self.over[1]):
-            return None
-        files, rows = self.over
-        if self.grouping is not None:  # what was read before waits for nothing
-            rows = rows[self.grouping.is_cause[rows]]
-        return int(files.times_ms[rows].min())
+        """Return the time of the oldest file that is left to the next run: by a bound, as settling, or as missing."""
+        times = [self._missing.times_ms, self._settling.times_ms]
+        if self.over is not None:
+            files, rows = self.over
+            if self.grouping is not None:  # what was read before waits for nothing
+                rows = rows[self.grouping.is_cause[rows]]
+            times.append(files.times_ms[rows])
+        oldest = np.concatenate(times)
+        return int(oldest.min()) if len(oldest) else None
+
+    @property
+    def _settling(self) -> Listing:
+        return self.unread.get(SETTLING) or self.told_before.get(SETTLING) or Listing.of([])
+
+    @property
+    def _missing(self) -> Listing:
+        return self.unread.get(MISSING) or Listing.of([])
 
 
 class FileSource:
@@ -331,6 +342,7 @@ class FileSource:
             again=_paths_of(listing, chosen.wanted & (is_changed | is_read)),
             companions=_paths_of(listing, chosen.wanted & is_read),
             grouping=grouping,
+            in_groups=self._options.reread is not None,
         )
 
     def _select(
@@ -615,6 +627,8 @@ def _advance(ledger: Ledger, plan: FilePlan, listing: Listing | None, forget_bef
         return None  # an empty run writes no ledger
     after = ledger if passed is None else ledger.add(passed, among=listing)
     after = after.add(_first_read(plan), among=listing)
+    # A group that was read without one of its files was replaced without its rows: as it was, it is read again.
+    after = after.with_other_versions(plan.replaced_unread, plan.replaced_unread)
     held = after.quarantine.without(plan.files.paths) if len(after.quarantine) else after.quarantine
     held = held.add(plan.quarantined)
     if forget_before_ms is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import zlib
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from airflow_bookmarks.core.files import columns
 from airflow_bookmarks.core.files import file_plan as plans
 from airflow_bookmarks.core.files.file_plan import FilePlan
 from airflow_bookmarks.core.selection.listing import FileInfo, Listing
+from airflow_bookmarks.core.selection.reason import MISSING
 from airflow_bookmarks.core.text.deflated import inflated
 
 
@@ -84,3 +86,14 @@ def test_parts_that_are_cut_off_or_count_otherwise_are_damage() -> None:
     for damaged in (body[:-1], body + b"x", zlib.compress(raw.replace(b"[10,10,5]", b"[10,10,6]")) + index.unused_data):
         with pytest.raises(StateCorruptError):
             FilePlan.decode(damaged)
+
+
+def test_plan_keeps_what_its_groups_were_read_without() -> None:
+    left = Listing.of([FileInfo("/lake/raw/gone.csv", 1, 1), FileInfo("/lake/raw/new.csv", 1, 1)])
+    plan = replace(made(3), again=frozenset(["/lake/raw/gone.csv"]), unread={MISSING: left}, in_groups=True)
+
+    found = FilePlan.decode(plan.encode())
+
+    assert (found.in_groups, list(found.replaced_unread.paths)) == (True, ["/lake/raw/gone.csv"])
+    assert len(replace(found, in_groups=False).replaced_unread) == 0
+    assert not FilePlan.decode(made(3).encode()).in_groups

@@ -74,6 +74,17 @@ def test_rows_are_known_through_everything_that_was_taken_from_them() -> None:
     assert [whole.paths[row] for row in found] == list(last.paths) == ["/d/5", "/d/1"]
 
 
+def test_rows_are_known_where_both_were_taken_from_one_listing() -> None:
+    whole = Listing.of(FileInfo(f"/d/{i}", i, -i) for i in range(6))
+    part = whole.take(rows(0, 2, 4))
+
+    found = part.take(rows(0, 1, 2)).in_reading_order().rows_in(part)
+
+    assert found is not None
+    assert [part.paths[row] for row in found] == ["/d/4", "/d/2", "/d/0"]
+    assert whole.take(rows(1)).rows_in(part) is None
+
+
 def test_rows_of_another_listing_are_not_taken_for_these() -> None:
     assert abc().take(rows(0)).rows_in(abc()) is None
 

@@ -105,6 +105,44 @@ def test_undo_of_a_renamed_context_is_made(shop: Shop) -> None:
     assert "orders" in shop.store.head("copy").contexts
 
 
+@pytest.mark.parametrize("clean", [True, False])
+@pytest.mark.parametrize("is_back_before", [True, False])
+def test_correction_that_was_taken_back_is_made_again_as_it_was(shop: Shop, clean: bool, is_back_before: bool) -> None:
+    shop.put("month=1/b.txt", "b of 1")
+    make(shop)
+    shop.put("month=1/a.txt", "wrong", seconds=1_700_001_000)
+    assert make(shop) == ["b of 1", "wrong"]
+    if is_back_before:
+        shop.put("month=1/a.txt", "a")
+    rewind(shop.store, "copy", 3, clean=clean, **WHY)
+    if not is_back_before:
+        shop.put("month=1/a.txt", "a")
+    assert make(shop) == ["a", "b of 1"]
+    assert shop.target_lines() == {"a": 1, "b": 1, "b of 1": 1}
+    assert make(shop) == []
+
+
+def test_rewind_behind_a_correction_is_taken_back(shop: Shop) -> None:
+    shop.put("month=1/a.txt", "wrong", seconds=1_700_001_000)
+    make(shop)
+    position = shop.store.head("copy").contexts["raw"]
+    rewind(shop.store, "copy", 2, **WHY)
+    undo(shop.store, "copy", **WHY)
+    assert shop.store.head("copy").contexts["raw"] == position
+    assert make(shop) == []
+
+
+def test_whole_target_that_a_correction_replaced_is_made_again_as_it_was(shop: Shop) -> None:
+    whole = replace(shop, mode=Mode.OVERWRITE, root=shop.root / "whole")
+    whole.put("full.txt", "right")
+    whole.run("whole")
+    whole.put("full.txt", "wrong", seconds=1_700_001_000)
+    whole.run("whole")
+    whole.put("full.txt", "right")
+    rewind(whole.store, "whole", 1, clean=True, **WHY)
+    assert whole.run("whole")[0] == ["right"]
+
+
 def test_consumer_that_overwrites_goes_by_the_same_rule(shop: Shop) -> None:
     consumer = replace(shop, mode=Mode.OVERWRITE)
     consumer.run("report", upstream="copy")

@@ -206,6 +206,40 @@ def test_file_of_the_partition_that_goes_before_the_commit_is_left_out(shop: Sho
     assert read_of(shop) == []
 
 
+def test_companion_that_went_while_its_partition_was_read_is_read_again_as_it_was(shop: Shop) -> None:
+    two_months(shop)
+    put(shop, "month=1/d.txt", "d1")
+    gone, aside = shop.raw / "month=1/a.txt", shop.root / "a.txt"
+    shop.run(options=BY_PARTITION, on_missing="skip", between=lambda: gone.rename(aside))
+    assert read_of(shop) == []
+    aside.rename(gone)
+    assert read_of(shop) == ["a1", "b1", "d1"]
+    assert shop.target_lines() == {"a1": 1, "b1": 1, "c1": 1, "d1": 1}
+    assert read_of(shop) == []
+
+
+def test_file_that_waited_for_a_change_of_its_partition_is_not_late_then(shop: Shop) -> None:
+    options: dict[str, Any] = {"settle": timedelta(hours=2), "late_after": timedelta(hours=3)}
+    first = put(shop, "month=1/a.txt", "a1", minutes=-1200)
+    put(shop, "month=2/z.txt", "z1", minutes=-365)
+    read_of(shop, **options)
+    put(shop, "month=1/a.txt", "a1", "a2", minutes=-1)
+    put(shop, "month=1/x.txt", "x1", minutes=-540)
+    put(shop, "month=2/y.txt", "y1", minutes=-125)
+    assert read_of(shop, **options) == ["y1", "z1"]
+    put(shop, first.relative_to(shop.raw).as_posix(), "a1", minutes=-1200)
+    assert read_of(shop, **options) == ["a1", "x1"]
+
+
+@pytest.mark.parametrize("reread", ["partition", r"month=(?P<month>\d+)"])
+def test_excluded_file_belongs_to_no_partition(shop: Shop, reread: str) -> None:
+    put(shop, "month=1/a.txt", "a1")
+    put(shop, "month=1/b.bak", "b1")
+    assert read_of(shop, reread=reread, exclusions=("**/*.bak",)) == ["a1"]
+    put(shop, "month=1/c.txt", "c1")
+    assert read_of(shop, reread=reread, exclusions=("**/*.bak",)) == ["a1", "c1"]
+
+
 # ---- what can't be
 
 

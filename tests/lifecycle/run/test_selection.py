@@ -376,3 +376,26 @@ def test_doctor_names_files_that_landed_where_nothing_is_listed_any_more(shop: S
     unread = ["dt=2013-01-01/history.txt", "dt=2013-01-02/too late.txt"]
     assert run(shop, source(shop, late_after=timedelta(days=90))) == unread
     assert overlooked(shop) == []
+
+
+def test_file_that_a_run_left_to_the_next_one_is_not_late_there(shop: Shop) -> None:
+    old, aside = shop.raw / "old.txt", shop.root / "old.txt"
+    put(shop, "old.txt", modified=NOON - timedelta(days=20))
+    put(shop, "new.txt", modified=NOON - timedelta(hours=1))
+    options = FileOptions(late_after=timedelta(days=2))
+    first = at(shop, NOON)
+    _, summary = first.run(options=options, on_missing="skip", between=lambda: old.rename(aside))
+    assert summary.contexts["raw"]["skipped"] == {"missing": 1}
+    aside.rename(old)
+    assert first.run(options=options)[0] == ["old.txt"]
+    put(shop, "late.txt", modified=NOON - timedelta(days=20))
+    assert first.run(options=options)[1].contexts["raw"]["skipped"] == {"late": 1}
+
+
+def test_partition_of_a_file_that_a_run_left_to_the_next_one_is_listed_there(shop: Shop) -> None:
+    old = shop.raw / "dt=2013-01-01/old.txt"
+    put(shop, "dt=2013-01-01/old.txt", "dt=2013-01-30/new.txt")
+    first = at(shop, NOON)
+    first.run(options=FileOptions(**DAYS), on_missing="skip", between=old.unlink)
+    put(shop, "dt=2013-01-01/old.txt", modified=NOON + timedelta(minutes=1))
+    assert first.run(options=FileOptions(**DAYS))[0] == ["dt=2013-01-01/old.txt"]
