@@ -117,7 +117,7 @@ def test_protected_job_is_changed_by_two_people_with_two_keys(
     assert main(["--store", uri, "approve", "copy", asked["id"], "--yes"]) == 1
     monkeypatch.setenv("AWS_ENDPOINT_URL_STS", "http://127.0.0.1:9")
     assert main(["--store", uri, "approve", "copy", asked["id"], "--yes"]) == 1
-    assert "nobody vouches" in capsys.readouterr().err
+    assert "not an authenticated identity" in capsys.readouterr().err
 
     sit_down(monkeypatch, keys[bob])
     done = answer(uri, capsys, "approve", "copy", asked["id"], "--yes")

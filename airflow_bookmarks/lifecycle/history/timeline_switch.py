@@ -195,7 +195,7 @@ def with_clean(history: HistorySnapshot, switch: TimelineSwitch, *, stays: Colle
     return replace(
         switch,
         cleaning=payload,
-        bodies=() if payload.inline is not None else (body,),
+        bodies=[*switch.bodies, *([] if payload.inline is not None else [body])],
         abandoned=tuple(opened),
         publishing=None if is_dropped else switch.publishing,
     )

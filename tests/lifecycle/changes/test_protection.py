@@ -201,7 +201,7 @@ def test_name_that_nobody_vouches_for_neither_asks_nor_decides(guarded: Shop) ->
         lambda: approve(guarded.store, "copy", asked.id, who=NOBODY),
         lambda: reject(guarded.store, "copy", asked.id, reason="r", who=NOBODY),
     ):
-        with pytest.raises(ApprovalError, match="nobody vouches"):
+        with pytest.raises(ApprovalError, match="not an authenticated identity"):
             act()
     assert states(guarded) == ["open"]
 

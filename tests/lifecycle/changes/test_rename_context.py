@@ -204,13 +204,16 @@ def test_rename_to_the_same_name_says_so_and_gives_no_advice_to_lose_the_positio
         (lambda s: set_state(s, "copy", NUMBER, 1, **REASON), "5 can't be the name"),
         (
             lambda s: set_state(s, "copy", "cursor", 1, reason=NOTHING, who="me"),
-            "needs a reason, as text, and None is none",
+            "must be text, and is None",
         ),
         (
             lambda s: set_state(s, "copy", "cursor", 1, reason=NUMBER, who="me"),
-            "needs a reason, as text, and 5 is none",
+            "must be text, and is 5",
         ),
-        (lambda s: set_state(s, "copy", "cursor", 1, reason="a test", who=NUMBER), "kept as text, and 5 is none"),
+        (
+            lambda s: set_state(s, "copy", "cursor", 1, reason="a test", who=NUMBER),
+            "who asks for a change must be text, and is 5",
+        ),
     ],
 )
 def test_argument_that_is_no_text_is_refused(shop: Shop, change: Callable[[Any], Any], why: str) -> None:
