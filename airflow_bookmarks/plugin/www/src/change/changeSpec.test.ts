@@ -84,7 +84,7 @@ describe("a page that may look at no files", () => {
     expect(changeSpecOf(draft("delete", { clean: true }), BLIND)).toEqual({ value: { kind: "delete", clean: false } }));
   it("says why nothing is removed, and who can", () => {
     const why = lackOfClean(draft("delete"), BLIND);
-    expect(why).toContain("look_below lists no prefix");
+    expect(why).toContain("look_below has no prefix");
     expect(why).toContain("command line");
   });
   it.each([true, false])("sets no files, whether to now or not (%s)", (isNow) =>
@@ -95,7 +95,7 @@ describe("a page that may look at no files", () => {
   it("says why files can't be set, and who can", () => {
     const setting = settingOf(FILES, false);
     expect(setting).toMatchObject({ by: "nothing", why: expect.stringContaining("airflow-bookmarks set") });
-    expect(setting).toMatchObject({ why: expect.stringContaining("look_below lists no prefix") });
+    expect(setting).toMatchObject({ why: expect.stringContaining("look_below has no prefix") });
   });
   it("begins with an upstream, which takes no look", () => {
     expect(draftOf("set", BLIND, undefined).ctx).toBe("people");
