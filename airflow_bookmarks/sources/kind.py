@@ -7,7 +7,7 @@ where they lead, and builds the source again from what a run has recorded.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, ClassVar, Generic
+from typing import TYPE_CHECKING, ClassVar, Generic, Literal
 
 from airflow_bookmarks.core.errors import OptionError
 from airflow_bookmarks.sources.source import P, PlanInput
@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from airflow_bookmarks.sources.source import Source
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
     from airflow_bookmarks.store.reader import StateReader
+
+
+SetBy = Literal["time", "run", "text"]
 
 
 class SourceKind(ABC, Generic[P]):
@@ -148,6 +151,14 @@ class SourceKind(ABC, Generic[P]):
             StateCorruptError: it is no plan of this kind.
         """
         return None
+
+    @property
+    def set_by(self) -> SetBy | None:
+        """What a person names to set a position: "time" or "run" (both also "now"), or a text; None: it can't be set.
+
+        By default a text, which only this kind reads, if the kind has `seek`.
+        """
+        return None if type(self).seek is SourceKind.seek else "text"
 
     def seek(self, store: StateReader, found: PlanInput, plan: P, value: str) -> Position:
         """Return the position that a value names, in the words of this kind: "now", a time, an upstream run.

@@ -29,7 +29,7 @@ from airflow_bookmarks.plugin.schemas.responses import (
     Task,
     Window,
 )
-from airflow_bookmarks.sources.registry import has_ledger, upstream_of
+from airflow_bookmarks.sources.registry import find_kind, has_ledger, upstream_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from airflow_bookmarks.lifecycle.changes.approval import Request
     from airflow_bookmarks.plugin.auth import Person, Sight
     from airflow_bookmarks.plugin.schemas.responses import JobState
+    from airflow_bookmarks.sources.kind import SetBy
 
 _INDEX = {"dag_id": str, "task_id": str, "map_index": int, "first_seen_at": str, "last_commit_at": str}
 _DAMAGED = "What the state store holds of this is damaged; 'airflow-bookmarks doctor' names the item."
@@ -140,11 +141,18 @@ def context_rows(contexts: Mapping[str, ContextState], planned: Mapping[str, Pla
             run_number=state.run.number,
             set_in_epoch=state.set_in,
             position=in_words(state),
+            set_by=_set_by(state.kind),
+            upstream=upstream_of(state),
             gaps=_gaps(told[ctx].get("gaps")),
             newest_partition=told[ctx].get(NEWEST_PARTITION),
         )
         for ctx, state in sorted(contexts.items())
     ]
+
+
+def _set_by(kind: str) -> SetBy | None:
+    found = find_kind(kind)
+    return None if found is None else found.set_by
 
 
 def _gaps(gaps: Mapping[str, Any] | None) -> Gaps | None:

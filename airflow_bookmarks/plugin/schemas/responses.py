@@ -113,8 +113,11 @@ class Gaps(ResponseModel):
 
 
 class ContextRow(ResponseModel):
-    """Where one context stands; `position` says it in words. `gaps` is None where nobody looks for them, and
-    `newest_partition` where partitions don't tell their time.
+    """Where one context stands; `position` says it in words.
+
+    `set_by` is what a person names to set it, None where it can't be set or its kind is not known here; `upstream` is
+    the job that it reads. `gaps` is None where nobody looks for them, and `newest_partition` where partitions don't
+    tell their time.
     """
 
     ctx: str
@@ -125,6 +128,8 @@ class ContextRow(ResponseModel):
     run_number: int
     set_in_epoch: int | None
     position: str
+    set_by: Literal["time", "run", "text"] | None = None
+    upstream: str | None = None
     gaps: Gaps | None = None
     newest_partition: str | None = None
 

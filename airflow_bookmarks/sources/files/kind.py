@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from airflow_bookmarks.core.ledger.file_ledger import Load
     from airflow_bookmarks.core.run import PlanEntry, SourceRef
+    from airflow_bookmarks.sources.kind import SetBy
     from airflow_bookmarks.sources.source import PlanInput, Source
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
     from airflow_bookmarks.store.reader import StateReader
@@ -94,6 +95,11 @@ class FileKind(NamedFilesKind):
         """Return the time of the newest file that the ledger knows; see `SourceKind.watermark`."""
         newest = self.ledger(position, load).newest_ms
         return None if newest is None else to_text(instant(newest))
+
+    @property
+    def set_by(self) -> SetBy:
+        """A time; see `SourceKind.set_by`."""
+        return "time"
 
     def seek(self, store: StateReader, found: PlanInput, plan: FilePlan, value: str) -> Position:
         """Return the ledger at "now", at a time, or with files let out of quarantine; see `files_at`."""

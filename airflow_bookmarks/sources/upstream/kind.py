@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from airflow_bookmarks.core.position import Position
     from airflow_bookmarks.core.rules.start import Start
     from airflow_bookmarks.core.run import PlanEntry, SourceRef
+    from airflow_bookmarks.sources.kind import SetBy
     from airflow_bookmarks.sources.source import Source
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
     from airflow_bookmarks.store.reader import StateReader
@@ -85,6 +86,11 @@ class UpstreamKind(NamedFilesKind):
     def watermark(self, position: bytes, load: Load) -> str:
         """Return the number of the last run that was read; see `SourceKind.watermark`."""
         return str(self.consumed(position).run_number)
+
+    @property
+    def set_by(self) -> SetBy:
+        """A run of the upstream; see `SourceKind.set_by`."""
+        return "run"
 
     def seek(self, store: StateReader, found: PlanInput, plan: FilePlan, value: str) -> Position:
         """Return the position at "now" or at a run of the upstream; see `upstream_at`."""

@@ -394,7 +394,7 @@ def test_page_is_told_of_its_unit(shop: Shop, table: str) -> None:
     (behind,) = lag(shop.store, JOB)
 
     assert (told.contexts[0].unit, told.contexts[0].count, told.files) == ("keys", 1, None)
-    assert state.position == "up to 3, since run 1"
+    assert (state.position, state.set_by, state.upstream) == ("up to 3, since run 1", "text", None)
     assert LagRow(**behind.as_dict()).files is None
     assert RunRow(**history(shop.store, JOB)[0]).files is None
 

@@ -48,6 +48,8 @@ export function PointChoice({ job, draft, onDraft }: PointChoiceProps) {
           <Alert.Indicator />
           <Alert.Description>{setting.why}</Alert.Description>
         </Alert.Root>
+      ) : setting.by === "text" ? (
+        <TextField kind={row.kind} draft={draft} onDraft={onDraft} />
       ) : (
         <Point setting={setting} draft={draft} onDraft={onDraft} />
       )}
@@ -55,7 +57,7 @@ export function PointChoice({ job, draft, onDraft }: PointChoiceProps) {
   );
 }
 
-type Settable = Exclude<Setting, { by: "nothing" }>;
+type Settable = Exclude<Setting, { by: "nothing" } | { by: "text" }>;
 
 function Point({ setting, draft, onDraft }: { setting: Settable } & Omit<PointChoiceProps, "job">) {
   const isTime = setting.by === "time";
@@ -100,6 +102,20 @@ function TimeField({ draft, onDraft }: TypedProps) {
         {"value" in settled && ` In UTC: ${settled.value}.`}
       </Field.HelperText>
       {"lacks" in settled && <Field.ErrorText>It has to be {settled.lacks}.</Field.ErrorText>}
+    </Field.Root>
+  );
+}
+
+function TextField({ kind, draft, onDraft }: TypedProps & { kind: string }) {
+  return (
+    <Field.Root>
+      <Field.Label>Position</Field.Label>
+      <Input
+        maxW="20rem"
+        value={draft.typed}
+        onChange={(event) => onDraft({ ...draft, typed: event.currentTarget.value })}
+      />
+      <Field.HelperText>As sources of kind {kind} have it. The preview says how it is understood.</Field.HelperText>
     </Field.Root>
   );
 }

@@ -14,17 +14,21 @@ import {
 } from "./changeSpec";
 import { contextName, settingOf, settleRun, settleTime } from "./setting";
 
-function context(ctx: string, kind: string, source = `${kind}:/raw`): ContextRow {
-  return { ctx, kind, source, watermark: null, order: null, run_number: 1, set_in_epoch: null, position: "" };
+type SetBy = NonNullable<ContextRow["set_by"]>;
+
+function context(ctx: string, kind: string, set_by: SetBy | null, upstream: string | null = null): ContextRow {
+  const source = `${kind}:${upstream ?? "/raw"}`;
+  const plain = { watermark: null, order: null, run_number: 1, set_in_epoch: null, position: "" };
+  return { ctx, kind, source, set_by, upstream, ...plain };
 }
 
 function run(number: number, state: string): RunRow {
   return { number, fence: number, state, contexts: {}, outputs: {}, seconds: {}, watermark: {}, order: {}, window: {} };
 }
 
-const FILES = context("flights", "files");
-const UPSTREAM = context("people", "upstream", "upstream:people:clean");
-const STATE = context(".state", "state", "");
+const FILES = context("flights", "files", "time");
+const UPSTREAM = context("people", "upstream", "run", "people:clean");
+const STATE = context(".state", "state", null);
 const CONTEXTS = [FILES, UPSTREAM, STATE];
 const JOB = { contexts: CONTEXTS, may_look: true };
 const BLIND = { contexts: CONTEXTS, may_look: false };
@@ -128,11 +132,20 @@ describe("a context", () => {
   it("of job.state is set by its script", () => expect(settingOf(STATE, true).by).toBe("nothing"));
   it("of job.state is called that", () =>
     expect([".state", "flights"].map(contextName)).toEqual(["job.state", "flights"]));
-  it("of another kind can't be set", () =>
-    expect(settingOf(context("orders", "jdbc"), true)).toEqual({
+  it("of a kind that this server does not know can't be set", () =>
+    expect(settingOf(context("orders", "jdbc", null), true)).toEqual({
       by: "nothing",
-      why: "orders is of kind jdbc. Only files and upstreams can be set by hand.",
+      why: "orders is of kind jdbc, which can't be set here.",
     }));
+  it("of a user's own kind takes a text, without a look at files", () => {
+    const row = context("rows", "keys", "text");
+    const offering = { contexts: [row], may_look: false };
+    expect(settingOf(row, false)).toEqual({ by: "text" });
+    expect(changeSpecOf(draft("set", { ctx: "rows", typed: " 41 " }), offering)).toEqual({
+      value: { kind: "set", ctx: "rows", value: "41" },
+    });
+    expect(changeSpecOf(draft("set", { ctx: "rows" }), offering)).toEqual({ lacks: "a position, as its kind has it" });
+  });
 });
 
 describe("a time", () => {

@@ -1,5 +1,5 @@
 import type { ChangeBody, ChangeSpec, ContextRow, Job, RequestBody, RunRow } from "../api/model";
-import { noLook, type Settled, settingOf, settleRun, settleTime } from "./setting";
+import { noLook, type Settled, settingOf, settleRun, settleText, settleTime } from "./setting";
 
 export type Kind = ChangeSpec["kind"];
 
@@ -77,6 +77,10 @@ function settleSet(draft: Draft, { contexts, may_look }: Offering): Settled<Chan
   if (row === undefined) return { lacks: "a context" };
   const setting = settingOf(row, may_look);
   if (setting.by === "nothing") return { lacks: "a context that can be set" };
+  if (setting.by === "text") {
+    const settled = settleText(draft.typed);
+    return "lacks" in settled ? settled : { value: { kind: "set", ctx: row.ctx, value: settled.value } };
+  }
   if (draft.isNow === null) return { lacks: "where to set it to" };
   if (draft.isNow) return { value: { kind: "set", ctx: row.ctx, value: "now" } };
   const settled = setting.by === "time" ? settleTime(draft.typed) : settleRun(draft.typed);

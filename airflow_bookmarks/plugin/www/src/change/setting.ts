@@ -4,6 +4,8 @@ import type { ContextRow } from "../api/model";
 export type Setting =
   | { by: "time" }
   | { by: "run"; upstream: string }
+  /** By a text that its kind alone reads. */
+  | { by: "text" }
   /** Not at all, and why. */
   | { by: "nothing"; why: string };
 
@@ -20,7 +22,7 @@ export function contextName(ctx: string): string {
   return ctx === STATE_CONTEXT ? "job.state" : ctx;
 }
 
-/** Say why the page does not offer what takes a look at files, and where that is made. */
+/** Say why the page does not offer what requires listing files, and where it is offered. */
 export function noLook(what: string): string {
   return `${what}, and the API server may list none: its setting [bookmarks] look_below has no prefix.`;
 }
@@ -29,17 +31,18 @@ export function noLook(what: string): string {
  * Return how a context can be set: the rules of `lifecycle.change.set_position`, so that a refusal comes early.
  * `mayLook`: whether the page may look at files.
  */
-export function settingOf({ ctx, kind, source }: ContextRow, mayLook: boolean): Setting {
-  if (kind === "files" && !mayLook) {
+export function settingOf({ ctx, kind, set_by, upstream }: ContextRow, mayLook: boolean): Setting {
+  if (set_by === "time" && !mayLook) {
     return {
       by: "nothing",
       why: `${noLook(`Setting ${ctx} requires listing its files`)} Use the command line: airflow-bookmarks set.`,
     };
   }
-  if (kind === "files") return { by: "time" };
-  if (kind === "upstream") return { by: "run", upstream: source.slice(source.indexOf(":") + 1) };
+  if (set_by === "time") return { by: "time" };
+  if (set_by === "run") return { by: "run", upstream: upstream ?? ctx };
+  if (set_by === "text") return { by: "text" };
   if (kind === STATE_KIND) return { by: "nothing", why: "Values of job.state are set on the command line: set-state." };
-  return { by: "nothing", why: `${ctx} is of kind ${kind}. Only files and upstreams can be set by hand.` };
+  return { by: "nothing", why: `${ctx} is of kind ${kind}, which can't be set here.` };
 }
 
 /** Return a time, as an input has it in the zone of whoever looks, in UTC: "2026-05-03T08:00:00.000Z". */
@@ -50,6 +53,12 @@ export function settleTime(typed: string): Settled<string> {
     return { lacks: "a time between the years 1 and 9999" };
   }
   return { value: at.toISOString() };
+}
+
+/** Return a text as its kind reads it; the server says what is wrong with it. */
+export function settleText(typed: string): Settled<string> {
+  const text = typed.trim();
+  return text === "" ? { lacks: "a position, as its kind has it" } : { value: text };
 }
 
 /** Return the number of an upstream's run; 0 stands for before its first one. */
