@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from airflow_bookmarks.cli.output import as_json
+from airflow_bookmarks.cli.output import as_json, with_units
 from airflow_bookmarks.cli.verb import JOB, Argument, Desk, Verb, print_rows, say
 from airflow_bookmarks.core.errors import OptionError
 from airflow_bookmarks.core.text.escaping import escaped
@@ -29,7 +29,8 @@ def _pending(desk: Desk, given: argparse.Namespace) -> None:
         say(as_json(found.as_dict(with_skipped=given.skipped)))
         return
     if found.contexts:
-        print_rows([_short(row) for row in found.as_dict()["contexts"]], _PENDING_COLUMNS, given)
+        rows = [_short(row) for row in found.as_dict()["contexts"]]
+        print_rows(rows, with_units(rows, _PENDING_COLUMNS), given)
     for line in _in_words(found):
         say(escaped(line))
     files = [file for context in found.contexts for file in context.skipped_files()]
@@ -67,7 +68,8 @@ def _lag(desk: Desk, given: argparse.Namespace) -> int:
         found = lags(Neighbours.of_all(desk.store))
     else:
         found = lag(desk.store, desk.job(given))
-    print_rows([each.as_dict() for each in found], _LAG_COLUMNS, given)
+    rows = [each.as_dict() for each in found]
+    print_rows(rows, with_units(rows, _LAG_COLUMNS), given)
     return 1 if given.check and any(each.state is not LagState.OK for each in found) else 0
 
 

@@ -6,10 +6,11 @@ import json
 import sys
 from typing import TYPE_CHECKING, Any
 
+from airflow_bookmarks.core.amount import Amount
 from airflow_bookmarks.core.text.escaping import escaped, is_obeyed, width
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
 FORMATS = ("table", "json")
 _GAP = "  "
@@ -84,8 +85,25 @@ def counted(number: int, noun: str) -> str:
     return f"{number:,} {noun}" + ("" if number == 1 else "s")
 
 
+def with_units(rows: Iterable[Mapping[str, Any]], columns: Sequence[str]) -> tuple[str, ...]:
+    """Return the columns of a table, after "files" those that say how much there is of something else, if a row does.
+
+    Example:
+        >>> with_units([{"unit": "keys", "count": 2}], ("ctx", "files", "bytes"))
+        ('ctx', 'files', 'count', 'unit', 'bytes')
+    """
+    rows = list(rows)
+    more = [name for name in ("count", "unit", "amounts") if any(row.get(name) not in (None, {}) for row in rows)]
+    at = columns.index("files") + 1
+    return (*columns[:at], *more, *columns[at:])
+
+
 def amount(again: Mapping[str, Any]) -> str:
-    """Return what is read again as words: files, bytes and, where they are known, rows."""
+    """Return what is read again as words: files, bytes and, where they are known, rows; or what its kind counts."""
+    others = [Amount(unit, count).in_words() for unit, count in again.get("amounts", {}).items()]
+    if others:
+        files = [files_and_bytes(again["files"], again["bytes"])] if again["files"] else []
+        return ", ".join([*files, *others])
     if again["files"] is None:
         return "whatever lies behind that position; it is not counted"
     rows = "" if again["rows"] is None else f", {counted(again['rows'], 'row')}"

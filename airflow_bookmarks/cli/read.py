@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from airflow_bookmarks.cli.output import with_units
 from airflow_bookmarks.cli.table_facts import table_facts
 from airflow_bookmarks.cli.verb import HIDE_STATE, JOB, Argument, Desk, Verb, positive, print_facts, print_rows
 from airflow_bookmarks.core.errors import OptionError, StateCorruptError
@@ -72,7 +73,7 @@ def _history(desk: Desk, given: argparse.Namespace) -> None:
     from airflow_bookmarks.lifecycle.inspect.runs import history
 
     rows = history(desk.store, desk.job(given), limit=given.limit, with_open=given.all)
-    print_rows(rows, _HISTORY_COLUMNS, given)
+    print_rows(rows, with_units(rows, _HISTORY_COLUMNS), given)
 
 
 def _files(desk: Desk, given: argparse.Namespace) -> None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
 FILES = "files"
 UNIT, COUNT = "unit", "count"  # among the stats of a plan whose unit is not files
@@ -52,3 +52,18 @@ class Amount:
             ('2 keys', 'not known how many keys')
         """
         return f"not known how many {self.unit}" if self.count is None else f"{self.count} {self.unit}"
+
+
+def in_other_units(facts: Iterable[Mapping[str, Any]]) -> dict[str, int | None]:
+    """Return by unit how much contexts hold that are not counted in files; None where one of them does not know it.
+
+    Example:
+        >>> in_other_units([{"files": 3}, {"unit": "keys", "count": 2}, {"unit": "keys", "count": 1}])
+        {'keys': 3}
+    """
+    sums: dict[str, int | None] = {}
+    for amount in map(Amount.of_stats, facts):
+        if amount.unit != FILES:
+            before = sums.get(amount.unit, 0)
+            sums[amount.unit] = None if before is None or amount.count is None else before + amount.count
+    return sums

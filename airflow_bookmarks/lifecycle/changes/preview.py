@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from airflow_bookmarks.core.amount import in_other_units
 from airflow_bookmarks.core.timeline import living_runs
 from airflow_bookmarks.lifecycle.changes.change import Change, watermarks_moved
 from airflow_bookmarks.lifecycle.history.read_again import input_of, names_in, targets_written
@@ -69,6 +70,7 @@ class ChangePreview:
     never_read: NeverReadInput | None = None
     moved: Mapping[str, Any] | None = None
     sinks_to_clean: int = 0
+    amounts: Mapping[str, int | None] = field(default_factory=dict)
 
     def as_dict(self) -> dict[str, Any]:
         """Return it as plain values."""
@@ -80,7 +82,12 @@ class ChangePreview:
             "undone_runs": list(self.undone),
             "undone_run_count": len(self.undone),
             "unreadable_runs": list(self.unreadable),
-            "read_again": {"files": self.files, "bytes": self.bytes, "rows": self.rows},
+            "read_again": {
+                "files": self.files,
+                "bytes": self.bytes,
+                "rows": self.rows,
+                "amounts": dict(self.amounts),
+            },
             "watermarks": self.watermarks,
             "state": {name: dict(moved) for name, moved in self.state.items()},
             "moved": None if self.moved is None else dict(self.moved),
@@ -134,6 +141,7 @@ def preview(store: BookmarkStore, job: str, change: Change) -> ChangePreview:
         left_over=files_left_over(history, switch),
         never_read=_never_read(store, job, head, change, switch),
         moved=moved if isinstance(moved := switch.event.get("moved"), dict) else None,
+        amounts={} if is_unknown else in_other_units(facts),
     )
 
 

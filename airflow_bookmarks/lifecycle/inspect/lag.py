@@ -41,8 +41,9 @@ class Lag:
 
     `consumed` and `published` are runs of the upstream; None for folders. `runs`, `files`, `bytes` and `seconds` are
     what is unread (runs with data; files as the upstream wrote them) and how long the oldest of it is there; None where
-    that can't be said. `why` says a state that is not OK in words. With `recorded_by` the folders were not looked at:
-    this is what that run left waiting at the time of `recorded_at`.
+    that can't be said. What is not counted in files has a `count` of its `unit`. `why` says a state that is not OK in
+    words. With `recorded_by` the folders were not looked at: this is what that run left waiting at the time of
+    `recorded_at`.
     """
 
     job: str
@@ -59,6 +60,8 @@ class Lag:
     why: str | None = None
     recorded_by: int | None = None
     recorded_at: str | None = None
+    unit: str | None = None
+    count: int | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """Return it as plain values."""
@@ -340,8 +343,10 @@ def _lag_of_source(job: str, context: PendingContext, window: Sequence[Run], now
     unread = int(context.has_input) if amount.count is None else amount.count
     state = lag_state(points, unread, now, context.oldest, is_working=is_working)
     waited = 0 if context.oldest is None else max(0, int((now - context.oldest).total_seconds()))
-    files, seconds = (amount.count, waited) if amount.unit == FILES else (None, None)
-    return Lag(*known, state, None, None, None, files, amount.bytes, seconds, _in_words(state, points))
+    found = Lag(*known, state, bytes=amount.bytes, why=_in_words(state, points))
+    if amount.unit == FILES:
+        return replace(found, files=amount.count, seconds=waited)
+    return replace(found, unit=amount.unit, count=amount.count)
 
 
 def _recorded(waiting: Waiting | None) -> dict[str, Any]:

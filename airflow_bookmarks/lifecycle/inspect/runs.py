@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from airflow_bookmarks.core.amount import in_other_units
 from airflow_bookmarks.core.errors import OptionError
 from airflow_bookmarks.core.run import RunState, orders, watermarks
 from airflow_bookmarks.core.text.count import READ_AGAIN
@@ -71,6 +72,7 @@ def row(run: Run, living: Ancestry) -> dict[str, Any]:
         "is_empty": run.is_empty,
         "files": total(contexts.values(), "files") if is_measured else None,
         "bytes": total(contexts.values(), "bytes") if is_measured else None,
+        "amounts": in_other_units(contexts.values()),
         READ_AGAIN: _sum([facts.get(READ_AGAIN) for facts in contexts.values()]),
         "rows": _sum([facts.get("rows") for facts in contexts.values()]),
         "rows_written": _sum([output.metadata.rows for output in run.outputs.values()]),

@@ -19,6 +19,7 @@ from datetime import timedelta
 from typing import Any
 
 from airflow_bookmarks.airflow_compat import Stats
+from airflow_bookmarks.core.amount import in_other_units
 
 PREFIX = "bookmark"
 
@@ -41,6 +42,9 @@ def measure_run(summary: Mapping[str, Any]) -> None:
     for name, number in counts.items():
         if number is not None:
             Stats.incr(f"{PREFIX}.{name}", number, tags=tags)
+    for unit, count in in_other_units(contexts).items():
+        if count is not None:
+            Stats.incr(f"{PREFIX}.read", count, tags={**tags, "unit": unit})
     for step, seconds in summary["seconds"].items():
         Stats.timing(f"{PREFIX}.seconds.{step}", timedelta(seconds=float(seconds)), tags=tags)
     for ctx, facts in summary["contexts"].items():

@@ -226,7 +226,10 @@ class Window(ResponseModel):
 
 
 class RunRow(ResponseModel):
-    """One run; `state` UNDONE: a reset, rewind, set or undo left it out. DAMAGED: it can't be read, for `error`."""
+    """One run; `state` UNDONE: a reset, rewind, set or undo left it out. DAMAGED: it can't be read, for `error`.
+
+    `amounts` has by its unit what it read that is not counted in files.
+    """
 
     number: int
     fence: int
@@ -239,6 +242,7 @@ class RunRow(ResponseModel):
     is_empty: bool | None = None
     files: int | None = None
     bytes: int | None = None
+    amounts: dict[str, int | None] = {}
     read_again: int | None = None
     rows: int | None = None
     rows_written: int | None = None
@@ -373,7 +377,8 @@ class Pending(ResponseModel):
 class LagRow(ResponseModel):
     """How far a job is behind one of its sources.
 
-    With `recorded_by` its folders were not looked at: that run left this much at the time of `recorded_at`.
+    With `recorded_by` its folders were not looked at: that run left this much at the time of `recorded_at`. What is not
+    counted in files has a `count` of its `unit`.
     """
 
     job: str
@@ -388,6 +393,8 @@ class LagRow(ResponseModel):
     bytes: int | None
     seconds: int | None
     why: str | None
+    unit: str | None = None
+    count: int | None = None
     recorded_by: int | None = None
     recorded_at: str | None = None
 
@@ -434,11 +441,15 @@ class Graph(ResponseModel):
 
 
 class ReadAgain(ResponseModel):
-    """What would be read again; None where only the source could tell."""
+    """What would be read again; None where only the source could tell.
+
+    `amounts` has by its unit what is not counted in files.
+    """
 
     files: int | None
     bytes: int | None
     rows: int | None
+    amounts: dict[str, int | None] = {}
 
 
 class NeverRead(ResponseModel):

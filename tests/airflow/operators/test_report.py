@@ -250,6 +250,8 @@ def test_documentation_names_what_is_measured_and_nothing_else(backend: Backend)
     measured = {"job": JOB, "namespace": "test", "contexts": {"raw": facts}, "outputs": {"out": facts}}
     metrics.count_task(JOB, "test", "committed")
     metrics.measure_run({**measured, "seconds": steps})
+    keys = {"files": None, "bytes": None, "rows": None, "unit": "keys", "count": 2}
+    metrics.measure_run({**measured, "contexts": {"rows": keys}, "seconds": {}})
     page = Path(__file__).parents[3] / "docs" / "operations" / "observability.md"
     rows = [line.split("|")[1] for line in page.read_text().splitlines() if line.startswith("| `bookmark.")]
     names = [re.findall(r"`([^`]+)`", row) for row in rows]

@@ -6,6 +6,7 @@ Nothing of the package knows of it. What it can't say is shown as not known, and
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -204,7 +205,7 @@ def test_rewind_and_undo_go_by_its_positions(shop: Shop, table: str) -> None:
     undo(shop.store, JOB, reason="a test", who="ada")
 
     assert shop.store.head(JOB).contexts[CTX].watermark == "4"
-    assert (seen.undone, seen.files, seen.bytes) == ((2,), None, None)
+    assert (seen.undone, seen.files, seen.bytes, seen.amounts) == ((2,), None, None, {"keys": 1})
 
 
 def test_set_takes_a_key_and_says_what_it_does_not_know(shop: Shop, table: str) -> None:
@@ -306,6 +307,7 @@ def test_pending_and_lag_count_in_its_unit(shop: Shop, table: str) -> None:
     assert (context["unit"], context["count"], context["files"]) == ("keys", 2, None)
     assert (found.as_dict()["files"], found.as_dict()["bytes"]) == (None, None)
     assert (behind.kind, behind.files, behind.seconds) == ("sqlite_keys", None, None)
+    assert (behind.unit, behind.count) == ("keys", 2)
 
 
 def test_worker_commits_an_empty_run_of_it(shop: Shop, table: str) -> None:
@@ -325,9 +327,9 @@ def test_history_difference_and_lineage_say_what_is_not_known(shop: Shop, table:
     rows = history(shop.store, JOB)
     found = lineage(shop.store, JOB, 1)
 
-    assert [(row["number"], row["files"], row["watermark"]) for row in rows] == [
-        (1, None, {CTX: "3"}),
-        (2, None, {CTX: "4"}),
+    assert [(row["number"], row["files"], row["amounts"], row["watermark"]) for row in rows] == [
+        (1, None, {"keys": 3}, {CTX: "3"}),
+        (2, None, {"keys": 1}, {CTX: "4"}),
     ]
     assert diff(shop.store, JOB, "1", "2")["contexts"][CTX]["watermark"] == {"a": "3", "b": "4"}
     assert found is not None
@@ -395,8 +397,37 @@ def test_page_is_told_of_its_unit(shop: Shop, table: str) -> None:
 
     assert (told.contexts[0].unit, told.contexts[0].count, told.files) == ("keys", 1, None)
     assert (state.position, state.set_by, state.upstream) == ("up to 3, since run 1", "text", None)
-    assert LagRow(**behind.as_dict()).files is None
-    assert RunRow(**history(shop.store, JOB)[0]).files is None
+    found = LagRow(**behind.as_dict())
+    assert (found.files, found.unit, found.count) == (None, "keys", 1)
+    row = RunRow(**history(shop.store, JOB)[0])
+    assert (row.files, row.amounts) == (None, {"keys": 3})
+
+
+@pytest.mark.parametrize(
+    ("verb", "line"),
+    [("history", r"FILES +AMOUNTS .*\n +1 .* keys=3 "), ("pending", r"FILES +COUNT +UNIT "), ("lag", r"COUNT +UNIT ")],
+)
+def test_command_line_counts_in_its_unit(
+    tmp_path: Path, table: str, capsys: pytest.CaptureFixture[str], verb: str, line: str
+) -> None:
+    uri = f"sqlite:///{tmp_path}/bookmarks.db"
+    store = open_store(f"{uri}?create=true")
+    store.init()
+    enabled(Shop(tmp_path, store), table)
+    put(table, 4)
+    assert main(["--store", uri, verb, JOB]) == 0
+    assert re.search(line, capsys.readouterr().out)
+
+
+def test_preview_of_a_rewind_says_in_its_unit_what_is_read_again(
+    tmp_path: Path, table: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    uri = f"sqlite:///{tmp_path}/bookmarks.db"
+    store = open_store(f"{uri}?create=true")
+    store.init()
+    enabled(Shop(tmp_path, store), table)
+    assert main(["--store", uri, "reset", JOB, "--reason", "a test", "--dry-run"]) == 0
+    assert "read again: 3 keys" in capsys.readouterr().out
 
 
 def test_what_needs_files_is_refused_by_name(shop: Shop, table: str) -> None:

@@ -23,7 +23,18 @@ function context(ctx: string, kind: string, set_by: SetBy | null, upstream: stri
 }
 
 function run(number: number, state: string): RunRow {
-  return { number, fence: number, state, contexts: {}, outputs: {}, seconds: {}, watermark: {}, order: {}, window: {} };
+  return {
+    number,
+    fence: number,
+    state,
+    amounts: {},
+    contexts: {},
+    outputs: {},
+    seconds: {},
+    watermark: {},
+    order: {},
+    window: {},
+  };
 }
 
 const FILES = context("flights", "files", "time");

@@ -14,6 +14,8 @@ export interface ChangeSummary {
   files: number | null;
   bytes: number | null;
   rows: number | null;
+  /** What is not counted in files, by its unit; null: not known. */
+  amounts?: Readonly<Record<string, number | null>>;
   watermarks: Readonly<Record<string, Window>>;
   /** Values of job.state that change, as JSON. */
   state: Readonly<Record<string, Window>>;
@@ -79,6 +81,7 @@ export function summaryOfRequest(kept: Kept): ChangeSummary | undefined {
     files: numberOrNull(again.files),
     bytes: numberOrNull(again.bytes),
     rows: numberOrNull(again.rows),
+    amounts: valuesOf(again.amounts, (value) => (isNumber(value) || value === null ? value : undefined)),
     watermarks: valuesOf(kept.watermarks, windowOf),
     state: valuesOf(kept.state, windowOf),
     consumers: valuesOf(kept.consumers, (value) => (isNumber(value) ? value : undefined)),

@@ -29,7 +29,7 @@ describe("a change of a sharded job", () => {
       unchanged_shards: 1,
       undone_run_count: 5,
       unreadable_runs: [],
-      read_again: { files: 4, bytes: 1000, rows: null },
+      read_again: { files: 4, bytes: 1000, rows: null, amounts: {} },
       consumers: { report: 2 },
       hidden_consumers: 1,
       written_twice: [],

@@ -25,7 +25,7 @@ const PREVIEW: Preview = {
   undone_runs: [5, 6, 7],
   undone_run_count: 3,
   unreadable_runs: [],
-  read_again: { files: 12, bytes: 3_400_000, rows: 1000 },
+  read_again: { files: 12, bytes: 3_400_000, rows: 1000, amounts: {} },
   watermarks: { flights: { before: "2026-05-03T00:00:00.000000Z", after: null } },
   state: { cursor: { before: '"b"', after: '"a"' } },
   consumers: { report: 7 },
@@ -95,6 +95,8 @@ describe("what is read again", () => {
     [{ files: 12, bytes: 3_400_000, rows: 1000 }, "12 files, 3.4 MB, 1,000 rows"],
     [{ files: 1, bytes: 10, rows: null }, "1 file, 10 B, rows were not counted"],
     [{ files: null, bytes: null, rows: null }, "not known until the source is asked"],
+    [{ files: null, bytes: null, rows: null, amounts: { keys: 3 } }, "3 keys"],
+    [{ files: null, bytes: null, rows: null, amounts: { keys: null } }, "not known how many keys"],
     [{ files: 0, bytes: 0, rows: 0 }, "nothing"],
     [{ files: 0, bytes: 0, rows: null }, "nothing"],
   ])("%j is %s", (again, words) => expect(againInWords(again)).toBe(words));

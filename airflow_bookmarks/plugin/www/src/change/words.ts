@@ -1,5 +1,5 @@
 import type { ChangeSpec, EventRow } from "../api/model";
-import { count, inBytes } from "../words/number";
+import { amountsInWords, count, inBytes } from "../words/number";
 import type { ChangeSummary, NeverRead } from "./changeSummary";
 import { contextName } from "./setting";
 
@@ -91,7 +91,14 @@ export function inRanges(numbers: readonly number[]): string {
 }
 
 /** Say what would be read again. */
-export function againInWords({ files, bytes, rows }: Pick<ChangeSummary, "files" | "bytes" | "rows">): string {
+export function againInWords({
+  files,
+  bytes,
+  rows,
+  amounts,
+}: Pick<ChangeSummary, "files" | "bytes" | "rows" | "amounts">): string {
+  const others = amountsInWords(amounts);
+  if (others !== undefined) return files ? `${count(files, "file")}, ${others}` : others;
   if (files === null && bytes === null && rows === null) return "not known until the source is asked";
   if (files === 0 && bytes === 0 && !rows) return "nothing";
   const parts = [

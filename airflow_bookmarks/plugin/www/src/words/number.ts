@@ -29,3 +29,11 @@ export function count(value: number, one: string, many = `${one}s`): string {
 export function inShort(value: number): string {
   return SHORT.format(value);
 }
+
+/** Say amounts of what is not counted in files, by their unit: "3 keys, not known how many records". */
+export function amountsInWords(amounts: Readonly<Record<string, number | null>> | undefined): string | undefined {
+  const said = Object.entries(amounts ?? {}).map(([unit, number]) =>
+    number === null ? `not known how many ${unit}` : `${inFull(number)} ${unit}`,
+  );
+  return said.length > 0 ? said.join(", ") : undefined;
+}

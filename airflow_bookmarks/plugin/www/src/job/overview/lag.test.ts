@@ -24,6 +24,10 @@ it("a job of which only a record tells is not said to have read all", () =>
   expect(behindWords({ ...LAG, ...NONE, state: "UNKNOWN", recorded_by: 4 })).toBe("nothing was left unread"));
 it("a job that has read all is told so", () =>
   expect(behindWords({ ...LAG, ...NONE, state: "OK" })).toBe("nothing unread"));
+it("what is not counted in files is counted in its unit", () =>
+  expect(behindWords({ ...LAG, ...NONE, files: null, runs: null, bytes: null, unit: "keys", count: 4 })).toBe(
+    "4 keys",
+  ));
 it("what is not known is no zero", () => expect(behindWords({ ...LAG, ...NONE, state: "UNKNOWN" })).toBe("unknown"));
 it("folders have no runs", () => expect(readWords({ ...LAG, consumed: null, published: null })).toBeUndefined());
 it("an upstream that was never read is at run 0", () =>

@@ -23,6 +23,13 @@ describe("what the next run would read", () => {
   it("may be nothing", () => expect(pendingWords({ ...PENDING, is_empty: true })).toContain("nothing new"));
   it("may be nothing, with something to finish", () =>
     expect(pendingWords({ ...PENDING, files: 0, due_run_number: 4 })).toBe("There is nothing new to read."));
+  it("may be counted in another unit", () => {
+    const row = { ctx: "rows", kind: "keys", source: "crm", files: null, bytes: null, oldest: null, newest: null };
+    const keys = { ...row, skipped: {}, read_again: null, unknown: null, unit: "keys", count: 4 };
+    expect(filesWords(keys)).toBe("4 keys");
+    expect(pendingWords({ ...PENDING, files: null, contexts: [keys] })).toBe("The next run would read 4 keys.");
+    expect(pendingWords({ ...PENDING, files: null, contexts: [{ ...keys, count: null }] })).toContain("not known");
+  });
   it("may be unknown, for a reason", () =>
     expect(pendingWords({ ...PENDING, is_known: false, unknown: "jdbc asks the database" })).toContain("jdbc asks"));
 });

@@ -1,5 +1,5 @@
 import type { Pending, PendingRow } from "../../api/model";
-import { count, inBytes, inFull } from "../../words/number";
+import { amountsInWords, count, inBytes, inFull } from "../../words/number";
 
 /** Say what the next run would do, in one sentence. */
 export function pendingWords(pending: Pending): string {
@@ -9,8 +9,17 @@ export function pendingWords(pending: Pending): string {
   if (!pending.is_known) return `Not known before the run: ${pending.unknown ?? "a source can't be looked at"}`;
   if (pending.is_empty) return "There is nothing new: the next run would be empty.";
   if (pending.files === 0) return hasMore(pending) ? "There is something new." : "There is nothing new to read.";
-  if (pending.files === null) return "How much is new is not known before the run.";
-  return `The next run would read ${count(pending.files, "file")} (${inBytes(pending.bytes ?? 0)}).`;
+  if (pending.files === null) {
+    const amounts = pending.contexts.map((row) => amountWords(row)).filter((words) => words !== undefined);
+    const isWhole = amounts.length === pending.contexts.length && pending.contexts.every((row) => row.count != null);
+    return isWhole ? `The next run would read ${amounts.join(", ")}.` : "How much is new is not known before the run.";
+  }
+  return `The next run would read ${count(pending.files, "file")}${pending.bytes === null ? "" : ` (${inBytes(pending.bytes)})`}.`;
+}
+
+/** Say how much there is of what is not counted in files: "3 keys". Undefined where files are counted. */
+export function amountWords(row: { unit?: string | null; count?: number | null }): string | undefined {
+  return row.unit == null ? undefined : amountsInWords({ [row.unit]: row.count ?? null });
 }
 
 function isRecorded(row: PendingRow): boolean {
@@ -33,8 +42,8 @@ export function firstWords(pending: Pending): string[] {
 }
 
 /** Say how many files of a context a run would read, and how many of these were read before. */
-export function filesWords(row: Pick<PendingRow, "files" | "read_again">): string {
-  if (row.files === null) return "unknown";
+export function filesWords(row: Pick<PendingRow, "files" | "read_again" | "unit" | "count">): string {
+  if (row.files === null) return amountWords(row) ?? "unknown";
   return row.read_again ? `${inFull(row.files)}, ${inFull(row.read_again)} of them again` : inFull(row.files);
 }
 

@@ -5,7 +5,7 @@ import { Ago } from "../../parts/Ago";
 import { MarkMove } from "../../parts/Mark";
 import { ScrollTable } from "../../parts/ScrollTable";
 import { StateBadge } from "../../parts/StateBadge";
-import { inBytes, inFull } from "../../words/number";
+import { amountsInWords, inBytes, inFull } from "../../words/number";
 import { duration } from "../../words/time";
 import { logOf } from "../task";
 import { RewindButton } from "./RewindButton";
@@ -54,7 +54,7 @@ export function RunTable({ runs, onOpen, mayRewind, onRewind }: RunTableProps) {
             <Ago at={run.committed_at} />
           </Table.Cell>
           <Windows run={run} />
-          <NumberCell value={run.files} say={inFull} />
+          <FilesCell run={run} />
           <NumberCell value={run.rows} say={inFull} />
           <NumberCell value={run.rows_written} say={inFull} />
           <NumberCell value={run.bytes} say={inBytes} />
@@ -80,6 +80,16 @@ function StateCell({ run }: { run: RunRow }) {
           {said.join(", ")}
         </Text>
       )}
+    </Table.Cell>
+  );
+}
+
+/** What a run read: files, or what its kind of source counts. */
+function FilesCell({ run }: { run: RunRow }) {
+  const said = [run.files == null ? undefined : inFull(run.files), amountsInWords(run.amounts)];
+  return (
+    <Table.Cell textAlign="end" whiteSpace="nowrap">
+      {said.filter((words) => words !== undefined).join(", ") || "–"}
     </Table.Cell>
   );
 }

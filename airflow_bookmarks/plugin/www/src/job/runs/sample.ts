@@ -23,6 +23,7 @@ export function sample(number: number, overrides: Partial<RunRow> = {}): RunRow 
     watermark: { flights: hour(number) },
     order: { flights: "time" },
     seconds: {},
+    amounts: {},
     contexts: {},
     outputs: {},
     ...overrides,
