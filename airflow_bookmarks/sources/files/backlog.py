@@ -17,8 +17,9 @@ import numpy as np
 
 from airflow_bookmarks.core.ledger.file_ledger import Ledger, Load
 from airflow_bookmarks.core.ledger.segment import PathHashes, Segment, blake2b_64, opened
-from airflow_bookmarks.core.selection.listing import Listing
+from airflow_bookmarks.core.selection.listing import FileInfo, Listing
 from airflow_bookmarks.core.selection.partition import placed, roots_above
+from airflow_bookmarks.core.selection.reason import MISSING
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -32,13 +33,15 @@ if TYPE_CHECKING:
 class Rest:
     """What one listing has left: rows of the files of `whole`, which is the plan that would read all at once.
 
-    `listing` is what these were chosen from; `read` counts what batches have read so far.
+    `listing` is what these were chosen from; `read` counts what batches have read so far, and `missing` are the files
+    that they have left to a later run because they went.
     """
 
     whole: FilePlan
     listing: Listing
     rows: npt.NDArray[np.intp]
     read: int = 0
+    missing: tuple[FileInfo, ...] = ()
     _collided: Listing | None = field(default=None, init=False)
     _place_of: Mapping[str, int] | None = field(default=None, init=False)
 
@@ -94,6 +97,7 @@ class Backlog:
         """Record what a batch has read, and where the bookmark stands once it commits (None: where it stood)."""
         if self._rest is not None:
             self._rest.read += len(plan)
+            self._rest.missing += tuple(plan.unread.get(MISSING, ()))
         if position is not None:
             self._position = position.body
             self._segments |= {name: Segment.from_bytes(data, name) for name, data in position.blobs.items()}

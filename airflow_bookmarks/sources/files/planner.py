@@ -138,7 +138,7 @@ class _RecordedPlan(FilePlan):
 
     @property
     def _missing(self) -> Listing:
-        return self.unread.get(MISSING) or Listing.of([])
+        return Listing.of([*self.unread.get(MISSING, ()), *self.told_before.get(MISSING, ())])
 
 
 class FileSource:
@@ -282,7 +282,10 @@ class FileSource:
             known=whole.known + passed + rest.read,
             skipped={reason: count for reason, count in whole.skipped.items() if reason != BEFORE_START},
             unread={},
-            told_before={reason: files for reason, files in whole.unread.items() if reason != BEFORE_START},
+            told_before={
+                **{reason: files for reason, files in whole.unread.items() if reason != BEFORE_START},
+                MISSING: Listing.of(rest.missing),
+            },
             partitions=None,  # the first batch has reported them, and has put away what earlier runs had left
             known_rows=None,
             sequence=None if whole.sequence is None else continued(whole.sequence, found),
@@ -559,7 +562,7 @@ def left_out(plan: FilePlan) -> dict[str, Listing]:
     """
     named = dict(plan.unread)
     if isinstance(plan, _RecordedPlan):
-        named |= plan.told_before
+        named |= {reason: files for reason, files in plan.told_before.items() if reason != MISSING}
     if isinstance(plan, _RecordedPlan) and plan.listing is not None:
         named |= {reason: plan.listing.take(rows) for reason, rows in plan.rows.items() if len(rows)}
     if isinstance(plan, _RecordedPlan) and plan.over is not None and len(plan.over[1]):

@@ -671,3 +671,36 @@ def test_summary_leaves_out_batches_that_were_undone_between_two_tries(shop: Sho
     summary = last_summary(shop.store, "copy", shop.store.look("copy", "task"))
     assert (summary.first_run_number, summary.run_number) == (1, 4)
     assert summary.contexts["raw"]["files"] == 6
+
+
+class Leaving(LocalFileSystem):
+    """A disk from which a file goes once it was listed."""
+
+    def __init__(self, file: Path, aside: Path) -> None:
+        super().__init__()
+        self._file, self._aside, self._is_listed = file, aside, False
+
+    def list(self, *args: Any, **kwargs: Any) -> Listed:
+        self._leave()
+        self._is_listed = True
+        return super().list(*args, **kwargs)
+
+    def stat(self, paths: Sequence[str]) -> Any:
+        self._leave()
+        return super().stat(paths)
+
+    def _leave(self) -> None:
+        if self._is_listed and self._file.exists():
+            self._file.rename(self._aside)
+
+
+def test_file_that_an_early_batch_left_is_not_late_after_the_last(shop: Shop) -> None:
+    old, aside = shop.put("old.txt", "old", seconds=MIDNIGHT), shop.root / "old.txt"
+    for day in (20, 21):
+        shop.put(f"day{day}.txt", f"day {day}", seconds=MIDNIGHT + 86_400 * day)
+    options = FileOptions(bound=Bound.of(max_files=1), late_after=timedelta(days=2))
+    run = shop.begin("copy", "task", in_batches=True)
+    batches = list(Loop(shop, run, options, Leaving(old, aside)).batches())
+    assert [batch.summary.contexts["raw"]["skipped"].get("missing") for batch in batches] == [1, None, None]
+    aside.rename(old)
+    assert shop.run(options=FileOptions(late_after=timedelta(days=2)))[0] == ["old"]
