@@ -102,7 +102,7 @@ def test_table_that_has_lost_what_it_was_made_with_is_warned_of(
 
     assert found["lost"] == ["deletion protection", "the tag env=prod"]
     assert found["deletion_protection"] is False
-    assert "warning: the table was made with deletion protection, the tag env=prod" in said
+    assert "warning: the table was created with deletion protection, the tag env=prod" in said
     assert init(moto_url, name, "--kms-key", KEY, "--tag", "team=data") == 0  # what it shall have from now on
     assert facts(moto_url, name, capsys) == ({**found, "lost": []}, "")
 
