@@ -15,6 +15,7 @@ from airflow_bookmarks.core.errors import (
     RunUnknownError,
 )
 from airflow_bookmarks.core.timeline import living_runs
+from airflow_bookmarks.lifecycle.history.overwritten import with_made_again
 from airflow_bookmarks.lifecycle.history.snapshot import HistorySnapshot
 from airflow_bookmarks.lifecycle.history.timeline_switch import (
     files_to_clean,
@@ -187,7 +188,7 @@ def rewind_along(store: BookmarkStore, holding: LeaseGrant, wanted: RewindWanted
     if current.fence != holding.fence:
         raise FencedError(f"job {job!r} was taken over while it was to be rewound along; nothing was changed.")
     history = HistorySnapshot(store, job, current)
-    switch = switch_to(history, kept, "rewind", event)
+    switch = _made_again_along(history, switch_to(history, kept, "rewind", event), wanted)
     if not wanted.keeps:
         switch = _with_clean_along(history, switch, wanted)
     switch = replace(switch, check=collection_check(store, job, gone))
@@ -210,6 +211,18 @@ def _check_names(job: str, head: Head, kept: Run | None, wanted: RewindWanted) -
             "everything again. Nothing was read or changed. Do it by hand: 'airflow-bookmarks rewind "
             f"{job} --to {number} --clean', then 'airflow-bookmarks rename-context {job} {former} {ctx}'."
         )
+
+
+def _made_again_along(history: HistorySnapshot, switch: TimelineSwitch, wanted: RewindWanted) -> TimelineSwitch:
+    """Return the switch after which what undone runs have overwritten of runs that stay is made again.
+
+    Raises:
+        RewindAlongRefusedError: the position after it counts that input as read.
+    """
+    try:
+        return with_made_again(history, switch)
+    except ChangeRefusedError as error:
+        raise RewindAlongRefusedError(history.job, wanted.upstream, wanted.target, str(error)) from error
 
 
 def _with_clean_along(history: HistorySnapshot, switch: TimelineSwitch, wanted: RewindWanted) -> TimelineSwitch:

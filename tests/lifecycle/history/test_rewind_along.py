@@ -25,6 +25,7 @@ from airflow_bookmarks.lifecycle.run.replay import ReplayRun
 from airflow_bookmarks.sinks.files.sink import FilesSink
 from airflow_bookmarks.sinks.sink import NOT_TAKEN_BACK
 from airflow_bookmarks.sinks.staging import Mode, StagingRequest, collect_staged
+from airflow_bookmarks.sources.files.options import FileOptions
 from airflow_bookmarks.sources.files.planner import FileSource
 from airflow_bookmarks.sources.upstream.rewind import OnRewind
 from airflow_bookmarks.sources.upstream.source import UpstreamSource
@@ -75,6 +76,30 @@ def test_going_back_along_to_the_beginning_leaves_each_row_once(shop: Shop) -> N
     shop.run("up")
     shop.run("down", upstream="up", on_rewind="rewind")
     assert shop.target_lines("down") == {"a": 1, "b": 1, "c": 1}
+
+
+@pytest.mark.parametrize("way", ["rewind", LEFT])
+def test_correction_that_was_taken_back_is_made_again_along(shop: Shop, way: OnRewind) -> None:
+    down = replace(shop, mode=Mode.OVERWRITE_PARTITIONS)
+
+    def consume() -> list[str]:
+        run = down.begin("down")
+        run.plan("news", UpstreamSource(down.store, "down", "up", on_rewind=way))
+        lines = down.copy(run, options=FileOptions(reread="partition"))
+        run.commit()
+        return lines
+
+    shop.put("month=1/a.txt", "a")
+    shop.run("up")
+    consume()
+    shop.put("month=1/a.txt", "wrong", seconds=1_700_001_000)
+    shop.run("up")
+    assert consume() == ["wrong"]
+    shop.put("month=1/a.txt", "a")
+    rewind(shop.store, "up", 1, clean=True, **WHY)
+    assert consume() == ["a"]
+    assert shop.target_lines("down") == {"a": 1}
+    assert consume() == []
 
 
 def test_old_way_is_a_choice_by_name_and_leaves_what_was_written(shop: Shop) -> None:
