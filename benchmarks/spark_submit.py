@@ -91,7 +91,7 @@ class StandIn:
     def _run(self, settings: Settings) -> None:
         if settings.job is None:
             raise ValueError(f"the settings name no job: {settings}")
-        run = ActiveRun.begin(self._store, settings.job, settings.caller("none"), RunEnvironment())
+        run = ActiveRun.begin(self._store, settings.job, settings.identity("none"), RunEnvironment())
         run.plan("raw", FileSource(LocalFileSystem(), [str(self._raw)]))
         run.commit()
 

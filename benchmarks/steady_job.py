@@ -40,7 +40,7 @@ class SteadyJob:
     store: BookmarkStore
     contexts: int = 1
     job: str = "steady"
-    machine: RunEnvironment = field(default_factory=RunEnvironment)
+    environment: RunEnvironment = field(default_factory=RunEnvironment)
     runs: int = 0
 
     def run(self, *, is_empty: bool = False) -> Summary:
@@ -64,7 +64,7 @@ class SteadyJob:
         self, number: int, files: FileSystem | None = None, before_commit: Callable[[], None] = lambda: None
     ) -> Summary:
         """Begin, plan, stage, commit, publish; `files` is where the input is listed (default: the local disk)."""
-        run = ActiveRun.begin(self.store, self.job, RunIdentity(f"bench/{number:06d}"), self.machine)
+        run = ActiveRun.begin(self.store, self.job, RunIdentity(f"bench/{number:06d}"), self.environment)
         try:
             self._read_and_stage(run, number, files or _LOCAL)
             before_commit()

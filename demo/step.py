@@ -157,7 +157,7 @@ class Demonstration:
 
     def _check(self, step: int, what: str, stage: Stage, played: Played, expected: Expected, sources: Days) -> None:
         row = check(self.store, stage, played, expected, sources)
-        facts = row["contexts"][CTX]
+        figures = row["contexts"][CTX]
         line = Line(
             step=step,
             what=what,
@@ -165,7 +165,7 @@ class Demonstration:
             job=stage.job,
             state=played.state,
             files_read=row["files"],
-            files_known=None if stage is self.delays else facts["known"],
+            files_known=None if stage is self.delays else figures["known"],
             rows_read=row["rows"] or 0,
             rows_in_target=check_target(stage, sources),
             rows_appended=check_journal(stage, self.delivered),

@@ -58,9 +58,9 @@ def renewers(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     started: list[Renewer] = []
     start = Renewer.start
 
-    def start_and_note(self: Renewer, holding: LeaseGrant) -> None:
+    def start_and_note(self: Renewer, grant: LeaseGrant) -> None:
         started.append(self)
-        start(self, holding)
+        start(self, grant)
 
     monkeypatch.setattr(Renewer, "start", start_and_note)
     yield

@@ -19,7 +19,7 @@ from airflow_bookmarks.cli.verb import (
     Verb,
     hint,
     positive,
-    print_facts,
+    print_fields,
     say,
 )
 from airflow_bookmarks.core.errors import OptionError
@@ -129,7 +129,7 @@ def _change(desk: Desk, given: argparse.Namespace, job: str, change: Change) -> 
     if given.request:
         _ask(desk, given, job, change, seen["version"])
     else:
-        print_facts(_apply(desk, given, job, change, seen["version"]), given)
+        print_fields(_apply(desk, given, job, change, seen["version"]), given)
 
 
 def _apply(desk: Desk, given: argparse.Namespace, job: str, change: Change, version: int) -> dict[str, Any]:
@@ -149,7 +149,7 @@ def _ask(desk: Desk, given: argparse.Namespace, job: str, change: Change, versio
     who = desk.find_identity()
     asked = request(desk.store, job, change, reason=given.reason, who=who, expected_version=version)
     _say(hint(f"another person approves it with: airflow-bookmarks approve {given.job} {asked.id}", given))
-    print_facts(desk.shown(asked.as_dict(), given), given)
+    print_fields(desk.shown(asked.as_dict(), given), given)
 
 
 def _contexts(given: argparse.Namespace) -> tuple[str, ...] | None:
@@ -272,14 +272,14 @@ _WORDS = {
 def _replay(desk: Desk, given: argparse.Namespace) -> None:
     from airflow_bookmarks.lifecycle.run.replay import replay_settings
 
-    print_facts(replay_settings(desk.store, desk.job(given), given.run), given)
+    print_fields(replay_settings(desk.store, desk.job(given), given.run), given)
 
 
 def _unlock(desk: Desk, given: argparse.Namespace) -> None:
     from airflow_bookmarks.lifecycle.changes.change import unlock
 
     done = unlock(desk.store, desk.job(given), reason=given.reason, who=desk.find_identity().signature)
-    print_facts(done, given)
+    print_fields(done, given)
 
 
 # ---- protection
@@ -288,7 +288,7 @@ def _unlock(desk: Desk, given: argparse.Namespace) -> None:
 def _protect(desk: Desk, given: argparse.Namespace) -> None:
     from airflow_bookmarks.lifecycle.changes.approval import protect
 
-    print_facts(protect(desk.store, given.job, reason=given.reason, who=desk.find_identity()), given)
+    print_fields(protect(desk.store, given.job, reason=given.reason, who=desk.find_identity()), given)
 
 
 def _unprotect(desk: Desk, given: argparse.Namespace) -> None:
@@ -309,14 +309,14 @@ def _approve(desk: Desk, given: argparse.Namespace) -> None:
             _say(*in_lines(desk.store.namespace, desk.shown(asked.preview, given), asked.change))
         confirm(given)
     done = approve(desk.store, asked.job, asked.id, who=desk.find_identity(), force=given.force)
-    print_facts(done, given)
+    print_fields(done, given)
 
 
 def _reject(desk: Desk, given: argparse.Namespace) -> None:
     from airflow_bookmarks.lifecycle.changes.approval import reject
 
     asked = reject(desk.store, given.job, given.request_id, reason=given.reason, who=desk.find_identity())
-    print_facts(desk.shown(asked.as_dict(), given), given)
+    print_fields(desk.shown(asked.as_dict(), given), given)
 
 
 # ---- names
@@ -331,14 +331,14 @@ def _rename(desk: Desk, given: argparse.Namespace) -> None:
     _say(f"job {job!r} gets the name {given.new_name!r}, and keeps those that it has; nothing else changes")
     confirm(given)
     who = desk.find_identity().signature
-    print_facts(rename(desk.store, given.job, given.new_name, reason=given.reason, who=who), given)
+    print_fields(rename(desk.store, given.job, given.new_name, reason=given.reason, who=who), given)
 
 
 def _adopt(desk: Desk, given: argparse.Namespace) -> None:
     from airflow_bookmarks.lifecycle.changes.naming import adopt
 
     who = desk.find_identity().signature
-    print_facts(adopt(desk.store, given.job, given.from_job, reason=given.reason, who=who), given)
+    print_fields(adopt(desk.store, given.job, given.from_job, reason=given.reason, who=who), given)
 
 
 # ---- asking

@@ -38,11 +38,11 @@ def present_identity(store: BookmarkStore, credentials: Mapping[str, str] | None
     Args:
         credentials: of an Airflow connection, as environment variables of AWS; None or empty: those of boto3's chain.
     """
-    facts = store.describe()
+    details = store.describe()
     user = os_identity()
-    if facts["kind"] == "sqlite":
+    if details["kind"] == "sqlite":
         return user
-    return aws_identity(facts["host"], facts["region"], credentials) or replace(user, is_authenticated=False)
+    return aws_identity(details["host"], details["region"], credentials) or replace(user, is_authenticated=False)
 
 
 def os_identity() -> Identity:

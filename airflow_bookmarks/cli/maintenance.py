@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from airflow_bookmarks.cli.output import as_json
-from airflow_bookmarks.cli.table_facts import table_facts
-from airflow_bookmarks.cli.verb import HIDE_STATE, Argument, Desk, Verb, positive, print_facts, print_rows, say
+from airflow_bookmarks.cli.table_details import table_details
+from airflow_bookmarks.cli.verb import HIDE_STATE, Argument, Desk, Verb, positive, print_fields, print_rows, say
 from airflow_bookmarks.core.errors import BookmarkError, DocumentError, OptionError
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def _init(desk: Desk, given: argparse.Namespace) -> None:
     key = None if given.kms_key is None else check_kms_key(given.kms_key)
     settings = TableSettings(key, given.deletion_protection, tags_of(given.tag or ()), given.stream)
     is_new = desk.store.init(settings)
-    print_facts({"created": is_new, "namespace": desk.store.namespace, **table_facts(desk.store)}, given)
+    print_fields({"created": is_new, "namespace": desk.store.namespace, **table_details(desk.store)}, given)
 
 
 # ---- export, import
@@ -71,7 +71,7 @@ def _import(desk: Desk, given: argparse.Namespace) -> None:
         raise DocumentError(f"{given.file!r} can't be read as JSON ({error}). Nothing was imported.") from error
     who = desk.find_identity().signature
     done = import_(desk.store, document, who=who, reason=given.reason, overwrite=given.overwrite, move=given.move)
-    print_facts(done.as_dict(), given)
+    print_fields(done.as_dict(), given)
 
 
 # ---- doctor, gc
@@ -92,7 +92,7 @@ def _doctor(desk: Desk, given: argparse.Namespace) -> int:
     left = examine(desk.store, jobs=jobs, with_files=not given.no_files, with_lost=given.lost)
     rows = [{"job": one.finding.job, "code": one.finding.code, **one.as_dict()} for one in done]
     if given.output == "json":
-        print_facts({"repaired": rows, "left": [finding.as_dict() for finding in left]}, given)
+        print_fields({"repaired": rows, "left": [finding.as_dict() for finding in left]}, given)
         return _code(left)
     if rows:
         print_rows(rows, _REPAIRED_COLUMNS, given)
@@ -122,7 +122,7 @@ def _gc(desk: Desk, given: argparse.Namespace) -> int:
     retention = RETENTION if given.retention_days is None else timedelta(days=given.retention_days)
     jobs = [key_of(desk.store, name) for name in given.jobs] or None
     collected = collect(desk.store, retention=retention, jobs=jobs, dry_run=given.dry_run)
-    print_facts(collected.as_dict(), given)
+    print_fields(collected.as_dict(), given)
     return int(bool(collected.left_alone))
 
 

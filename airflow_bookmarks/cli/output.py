@@ -59,12 +59,12 @@ def _filled(cell: str, wide: int, *, is_right: bool = False) -> str:
     return blanks + cell if is_right else cell + blanks
 
 
-def as_list(facts: Mapping[str, Any], indent: str = "") -> str:
+def as_list(details: Mapping[str, Any], indent: str = "") -> str:
     """Return one thing as a list of names and values; what a value holds itself is set in below its name."""
-    names = {name: escaped(str(name)) for name in facts}
+    names = {name: escaped(str(name)) for name in details}
     wide = max(map(width, names.values()), default=0)
     lines: list[str] = []
-    for key, value in facts.items():
+    for key, value in details.items():
         name = names[key]
         if isinstance(value, dict) and value:
             lines += [f"{indent}{name}", as_list(value, indent + _GAP)]

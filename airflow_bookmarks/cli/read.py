@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from airflow_bookmarks.cli.output import with_units
-from airflow_bookmarks.cli.table_facts import table_facts
-from airflow_bookmarks.cli.verb import HIDE_STATE, JOB, Argument, Desk, Verb, positive, print_facts, print_rows
+from airflow_bookmarks.cli.table_details import table_details
+from airflow_bookmarks.cli.verb import HIDE_STATE, JOB, Argument, Desk, Verb, positive, print_fields, print_rows
 from airflow_bookmarks.core.errors import OptionError, StateCorruptError
 
 if TYPE_CHECKING:
@@ -38,11 +38,11 @@ _DIFFERENCES = 20  # paths of a kind that the table shows; JSON has all
 
 def _check(desk: Desk, given: argparse.Namespace) -> None:
     desk.store.check_layout()
-    facts: dict[str, Any] = {"usable": True, "namespace": desk.store.namespace}
-    facts |= table_facts(desk.store, with_lost=True)
+    details: dict[str, Any] = {"usable": True, "namespace": desk.store.namespace}
+    details |= table_details(desk.store, with_lost=True)
     if desk.store.blobs.state_uri is not None:
-        facts |= {"state_uri": desk.store.blobs.state_uri, "objects": len(desk.store.blobs.objects())}
-    print_facts(facts, given)
+        details |= {"state_uri": desk.store.blobs.state_uri, "objects": len(desk.store.blobs.objects())}
+    print_fields(details, given)
 
 
 def _list(desk: Desk, given: argparse.Namespace) -> None:
@@ -66,7 +66,7 @@ def _show(desk: Desk, given: argparse.Namespace) -> None:
     from airflow_bookmarks.lifecycle.inspect.status import bookmark
 
     shown = bookmark(desk.store, desk.job(given))
-    print_facts(desk.shown({**shown, "names": names_of(desk.store, given.job)}, given), given)
+    print_fields(desk.shown({**shown, "names": names_of(desk.store, given.job)}, given), given)
 
 
 def _history(desk: Desk, given: argparse.Namespace) -> None:
@@ -115,7 +115,7 @@ def _diff(desk: Desk, given: argparse.Namespace) -> None:
 
         found = diff_stores(desk.store, open_store(given.with_store), job)
     found = desk.shown(found, given)
-    print_facts(found if given.output == "json" else _shortened(found), given)
+    print_fields(found if given.output == "json" else _shortened(found), given)
 
 
 def _shortened(found: Mapping[str, Any]) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from airflow_bookmarks.cli.change import confirm
-from airflow_bookmarks.cli.verb import JOB, REASON, YES, Argument, Desk, Verb, hint, print_facts
+from airflow_bookmarks.cli.verb import JOB, REASON, YES, Argument, Desk, Verb, hint, print_fields
 
 if TYPE_CHECKING:
     import argparse
@@ -24,14 +24,16 @@ def _share(desk: Desk, given: argparse.Namespace) -> None:
     job = _looked_for(desk, given, Change("share", dag=given.dag))
     print(f"job {job!r} may be run by DAG {given.dag!r} too; its owner stays", file=sys.stderr)
     confirm(given)
-    print_facts(share(desk.store, given.job, given.dag, reason=given.reason, who=desk.find_identity().signature), given)
+    print_fields(
+        share(desk.store, given.job, given.dag, reason=given.reason, who=desk.find_identity().signature), given
+    )
 
 
 def _unshare(desk: Desk, given: argparse.Namespace) -> None:
     from airflow_bookmarks.lifecycle.changes.sharing import unshare
 
     who = desk.find_identity().signature
-    print_facts(unshare(desk.store, given.job, given.dag, reason=given.reason, who=who), given)
+    print_fields(unshare(desk.store, given.job, given.dag, reason=given.reason, who=who), given)
 
 
 def _hand_over(desk: Desk, given: argparse.Namespace) -> None:
@@ -50,7 +52,9 @@ def _hand_over(desk: Desk, given: argparse.Namespace) -> None:
     print(about, file=sys.stderr)
     confirm(given)
     who = desk.find_identity().signature
-    print_facts(hand_over(desk.store, given.job, given.dag, reason=given.reason, who=who, renamed=given.renamed), given)
+    print_fields(
+        hand_over(desk.store, given.job, given.dag, reason=given.reason, who=who, renamed=given.renamed), given
+    )
 
 
 def _looked_for(desk: Desk, given: argparse.Namespace, change: Change) -> str:
@@ -69,7 +73,7 @@ def _ask(desk: Desk, given: argparse.Namespace, change: Change) -> None:
     asked = request(desk.store, desk.job(given), change, reason=given.reason, who=desk.find_identity())
     said = f"another person approves it with: airflow-bookmarks approve {given.job} {asked.id}"
     print(hint(said, given), file=sys.stderr)
-    print_facts(asked.as_dict(), given)
+    print_fields(asked.as_dict(), given)
 
 
 _WITH = Argument(("--with",), {"required": True, "dest": "dag", "metavar": "DAG", "help": "id of the other DAG"})

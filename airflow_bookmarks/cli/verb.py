@@ -84,9 +84,9 @@ def print_rows(rows: Sequence[Mapping[str, Any]], columns: Sequence[str], given:
     say(as_json(rows) if given.output == "json" else hint(as_table(rows, columns), given))
 
 
-def print_facts(facts: Mapping[str, Any], given: argparse.Namespace) -> None:
+def print_fields(details: Mapping[str, Any], given: argparse.Namespace) -> None:
     """Print one thing."""
-    say(as_json(facts) if given.output == "json" else hint(as_list(facts), given))
+    say(as_json(details) if given.output == "json" else hint(as_list(details), given))
 
 
 def hint(text: str, given: argparse.Namespace) -> str:

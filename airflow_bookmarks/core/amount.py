@@ -54,7 +54,7 @@ class Amount:
         return f"not known how many {self.unit}" if self.count is None else f"{self.count} {self.unit}"
 
 
-def in_other_units(facts: Iterable[Mapping[str, Any]]) -> dict[str, int | None]:
+def in_other_units(figures: Iterable[Mapping[str, Any]]) -> dict[str, int | None]:
     """Return by unit how much contexts hold that are not counted in files; None where one of them does not know it.
 
     Example:
@@ -62,7 +62,7 @@ def in_other_units(facts: Iterable[Mapping[str, Any]]) -> dict[str, int | None]:
         {'keys': 3}
     """
     sums: dict[str, int | None] = {}
-    for amount in map(Amount.of_stats, facts):
+    for amount in map(Amount.of_stats, figures):
         if amount.unit != FILES:
             before = sums.get(amount.unit, 0)
             sums[amount.unit] = None if before is None or amount.count is None else before + amount.count

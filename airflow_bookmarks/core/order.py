@@ -132,16 +132,21 @@ def order_named(name: str) -> Order:
     return ORDERS[name]
 
 
-def later(before: str | None, found: str | None) -> str | None:
+def later(before: str | None, found: str | None, order: Order | None = None) -> str | None:
     """Return the higher of two watermarks; what is `found` where they can't be compared (the column's type changed).
 
+    Args:
+        before: the watermark so far.
+        found: the one of this run.
+        order: how `found` compares; None: as it looks.
+
     Example:
-        >>> later("9", "10"), later("2013-01-31", None), later("2013-01-31", "7")
-        ('10', '2013-01-31', '7')
+        >>> later("9", "10"), later("9", "10", PATH), later("2013-01-31", None), later("2013-01-31", "7")
+        ('10', '9', '2013-01-31', '7')
     """
     if before is None or found is None:
         return before if found is None else found
-    compared = order_like(found).compare(before, found)
+    compared = (order or order_like(found)).compare(before, found)
     return before if compared is not None and compared >= 0 else found
 
 

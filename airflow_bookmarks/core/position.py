@@ -67,7 +67,7 @@ def state_after(
     if greatest is None:
         return replace(state, watermark=position.watermark, order=_name(position.order))
     is_same = before is not None and before.watermark_column == greatest.column
-    mark = later(before.watermark, greatest.value) if before is not None and is_same else greatest.value
+    mark = later(before.watermark, greatest.value, greatest.order) if before is not None and is_same else greatest.value
     order = before.order if before is not None and is_same and greatest.value is None else _name(greatest.order)
     return replace(state, watermark=mark, watermark_column=greatest.column, order=order)
 

@@ -86,7 +86,7 @@ class Settings:
             )
         return document
 
-    def caller(self, run_id: str) -> RunIdentity:
+    def identity(self, run_id: str) -> RunIdentity:
         """Return the caller of the run; `run_id` is used if the settings name none.
 
         Raises:

@@ -100,9 +100,9 @@ class BookmarkEmrAddStepsOperator(RemoteSubmission, EmrAddStepsOperator):  # typ
         if task is None:  # killed before it began
             return
         cluster = self.job_flow_id or self.hook.get_cluster_id_by_name(str(self.job_flow_name), self.cluster_states)
-        caller = task.attempt.caller
+        identity = task.attempt.identity
         # Found by what it was given: the provider's operator has no ids while it waits.
-        marks = {f"{PREFIX}run_id={caller.run_id}", f"{PREFIX}attempt={caller.attempt}"}
+        marks = {f"{PREFIX}run_id={identity.run_id}", f"{PREFIX}attempt={identity.attempt}"}
         emr: Any = self.hook.conn
         pages = emr.get_paginator("list_steps").paginate(ClusterId=cluster, StepStates=["PENDING", "RUNNING"])
         ids = [step["Id"] for page in pages for step in page["Steps"] if marks <= {*step["Config"].get("Args", ())}]

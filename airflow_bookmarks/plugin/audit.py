@@ -13,7 +13,7 @@ from sqlalchemy.exc import SQLAlchemyError
 log = logging.getLogger(__name__)
 
 
-def note(event: str, *, owner: str, job: str, dag_id: str | None, task_id: str | None, facts: dict[str, Any]) -> bool:
+def note(event: str, *, owner: str, job: str, dag_id: str | None, task_id: str | None, details: dict[str, Any]) -> bool:
     """Write a row after a change was made; return whether it is there.
 
     By then the change and its own event are written, so a failing database takes neither back: the failure is logged
@@ -24,9 +24,9 @@ def note(event: str, *, owner: str, job: str, dag_id: str | None, task_id: str |
         owner: the name of the logged-in user.
         job: the key of the job.
         dag_id, task_id: those that the job's record names.
-        facts: what else is to be kept.
+        details: what else is to be kept.
     """
-    extra = json.dumps({"job": job, **facts}, sort_keys=True, default=str)
+    extra = json.dumps({"job": job, **details}, sort_keys=True, default=str)
     try:
         with create_session() as session:
             session.add(Log(event=event, owner=owner, dag_id=dag_id, task_id=task_id, extra=extra))

@@ -30,7 +30,7 @@ from airflow_bookmarks.plugin.exception_handlers import LOGGED, ForbiddenError
 from airflow_bookmarks.plugin.presenters.job_list import AllHeads
 from airflow_bookmarks.plugin.presenters.sharded_job import find_sharded
 from airflow_bookmarks.plugin.redaction import veiled_text
-from airflow_bookmarks.plugin.scan.child import LIMITS, Limits, is_allowed, look, look_below
+from airflow_bookmarks.plugin.scan.child import LIMITS, Limits, is_allowed, look_below, run_errand
 from airflow_bookmarks.plugin.scan.errand import ERRANDS
 from airflow_bookmarks.store.transitions.naming import DELETED_VERSION, resolve_name
 
@@ -255,7 +255,7 @@ def ask_here(hook: BookmarkHook, what: str, job: str, **arguments: Any) -> Any:
 def _ask_child(
     hook: BookmarkHook, prefixes: Sequence[str], limits: Limits, what: str, job: str, **arguments: Any
 ) -> Any:
-    return look(hook, prefixes, what, job, arguments, limits)
+    return run_errand(hook, prefixes, what, job, arguments, limits)
 
 
 def owned(hook: BookmarkHook, name: str) -> Owned | None:
@@ -268,7 +268,7 @@ def owned(hook: BookmarkHook, name: str) -> Owned | None:
         if sharded is not None:
             return Owned(key, sharded.dag_id, sharded.task_id, sharded.rights, sharded.shards)
     if entry is None:
-        head = store.look(key).head
+        head = store.snapshot(key).head
         if head is None:
             return None
         return Owned(key, head.owner, None, (owners_in({"dag_id": head.owner}),))

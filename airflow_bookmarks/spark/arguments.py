@@ -35,7 +35,7 @@ class Arguments:
 
     name: str
     choice: Choice
-    caller: RunIdentity
+    identity: RunIdentity
     on_conflict: OnConflict
     on_unused: OnUnused
     wait_for: timedelta
@@ -95,7 +95,7 @@ class Arguments:
         return cls(
             name=key,
             choice=choice,
-            caller=_caller(settings, run_id, attempt),
+            identity=_caller(settings, run_id, attempt),
             on_conflict="wait" if conflict == "wait" else "fail",
             on_unused=cast("OnUnused", unused),
             wait_for=wait_for,
@@ -140,7 +140,7 @@ def _caller(settings: Settings, run_id: str | None, attempt: int | None) -> RunI
         run_id=_one("run_id", run_id, "run_id", settings.run_id) or f"local/{new_ulid(utc_now(), SystemRandom())}",
         attempt=_one("attempt", _text(attempt), "attempt", settings.attempt),
     )
-    return whole.caller(check_run_id(whole.run_id or ""))
+    return whole.identity(check_run_id(whole.run_id or ""))
 
 
 def _start(given: str | datetime | None, travelled: str | None) -> Start:

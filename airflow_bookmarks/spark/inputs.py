@@ -250,8 +250,8 @@ class Inputs(Guarded):
 
 def state_folders(store: BookmarkStore) -> dict[str, str]:
     """Return where the state of jobs lies in files, by canonical path what that is."""
-    facts, uri = store.describe(), store.blobs.state_uri
-    kept = {facts["path"]: "the store"} if facts["kind"] == "sqlite" and facts["path"].startswith("/") else {}
+    details, uri = store.describe(), store.blobs.state_uri
+    kept = {details["path"]: "the store"} if details["kind"] == "sqlite" and details["path"].startswith("/") else {}
     return kept if uri is None else {**kept, open_filesystem(uri).canonical(uri): "state_uri"}
 
 

@@ -145,7 +145,7 @@ class BookmarkedJob:
                 on_unused=on_unused,
             )
         self.name, self.store = self._given.name, self._given.store
-        self._machine = environment_of(self.store, self._given.caller.attempt)
+        self._machine = environment_of(self.store, self._given.identity.attempt)
         self._layout: Layout | None = None
         self._looks: Looks | None = None
         self._number: int | None = None

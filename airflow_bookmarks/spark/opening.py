@@ -64,7 +64,7 @@ def show_log() -> None:
 
 
 def begin_run(
-    given: Arguments, name: str, machine: RunEnvironment, *, in_batches: bool, shard: int | None
+    given: Arguments, name: str, environment: RunEnvironment, *, in_batches: bool, shard: int | None
 ) -> RunSession:
     """Begin the run that a job was opened for: enabled, replayed, or one that changes nothing.
 
@@ -80,16 +80,16 @@ def begin_run(
         AttemptRefusedError: this attempt was killed.
         ChangeRefusedError: the shards of this job have bookmarks, so it can't get one as a whole.
     """
-    common = (given.store, name, given.caller)
+    common = (given.store, name, given.identity)
     if given.choice.option is not Option.ENABLE:
-        return DetachedRun.begin(*common, given.choice, machine, start=given.start, in_batches=in_batches)
+        return DetachedRun.begin(*common, given.choice, environment, start=given.start, in_batches=in_batches)
     if given.replay is not None:
         return ReplayRun.begin_replay(
-            *common, machine, given.replay, on_conflict=given.on_conflict, wait_for=given.wait_for
+            *common, environment, given.replay, on_conflict=given.on_conflict, wait_for=given.wait_for
         )
     run = ActiveRun.begin(
         *common,
-        machine,
+        environment,
         on_conflict=given.on_conflict,
         wait_for=given.wait_for,
         start=given.start,

@@ -146,23 +146,23 @@ class BookmarkStore(LeaseStore, TimelineTransitions, ReplayStore):
 
     # ---- plan, place
 
-    def plan(self, holding: LeaseGrant, ctx: str, entry: PlanEntry, *, option: str, is_last: bool) -> None:
+    def plan(self, grant: LeaseGrant, ctx: str, entry: PlanEntry, *, option: str, is_last: bool) -> None:
         """Store the plan of one context on the run item, before the first byte is read.
 
         Raises:
             FencedError: the job is not ours any more; nothing was written.
         """
-        keys = self.keys(holding.job)
+        keys = self.keys(grant.job)
         run = Update(
-            keys.run(holding.key),
-            set=self._run_base(holding, option, is_last) | item.plan_attribute(ctx, entry),
+            keys.run(grant.key),
+            set=self._run_base(grant, option, is_last) | item.plan_attribute(ctx, entry),
             conditions=_OPEN,
         )
-        self._held(holding, [Check(keys.head, [Equals("fence", holding.fence)]), run], f"store the plan of {ctx!r}")
+        self._held(grant, [Check(keys.head, [Equals("fence", grant.fence)]), run], f"store the plan of {ctx!r}")
 
     def place(
         self,
-        holding: LeaseGrant,
+        grant: LeaseGrant,
         outputs: Mapping[str, OutputEntry],
         staging: Sequence[str],
         *,
@@ -178,18 +178,18 @@ class BookmarkStore(LeaseStore, TimelineTransitions, ReplayStore):
         Raises:
             FencedError: the job is not ours any more; nothing was written.
         """
-        keys = self.keys(holding.job)
-        head = Update(keys.head, set={"staging": list(staging)}, conditions=[Equals("fence", holding.fence)])
-        placed = self._run_base(holding, option, is_last)
+        keys = self.keys(grant.job)
+        head = Update(keys.head, set={"staging": list(staging)}, conditions=[Equals("fence", grant.fence)])
+        placed = self._run_base(grant, option, is_last)
         for name, entry in outputs.items():
             placed |= item.output_attribute(name, entry)
         if state is not None:
             placed |= item.state_attribute(state)
-        run = Update(keys.run(holding.key), set=placed, conditions=_OPEN)
-        self._held(holding, [head, run], f"store the place of {', '.join(map(repr, outputs))}")
+        run = Update(keys.run(grant.key), set=placed, conditions=_OPEN)
+        self._held(grant, [head, run], f"store the place of {', '.join(map(repr, outputs))}")
 
-    def _run_base(self, holding: LeaseGrant, option: str, is_last: bool) -> Attributes:
-        return item.run_attributes(_planned(holding, option, is_last))
+    def _run_base(self, grant: LeaseGrant, option: str, is_last: bool) -> Attributes:
+        return item.run_attributes(_planned(grant, option, is_last))
 
     def payloads(
         self, datas: Mapping[str, bytes], used_bytes: int = 0, *, most_bytes: int | None = None
@@ -210,7 +210,7 @@ class BookmarkStore(LeaseStore, TimelineTransitions, ReplayStore):
 
     # ---- commit, mark
 
-    def commit(self, holding: LeaseGrant, commit: Commit) -> Run:
+    def commit(self, grant: LeaseGrant, commit: Commit) -> Run:
         """Make the plans of the run part of the bookmark, in one atomic step; return the run as it is then.
 
         Raises:
@@ -219,32 +219,32 @@ class BookmarkStore(LeaseStore, TimelineTransitions, ReplayStore):
         """
         if len(commit.edges) > MAX_UPSTREAMS:
             raise MisuseError(
-                f"job {holding.job!r} reads {len(commit.edges)} upstream jobs in one run; {MAX_UPSTREAMS} is the "
+                f"job {grant.job!r} reads {len(commit.edges)} upstream jobs in one run; {MAX_UPSTREAMS} is the "
                 "most that one DynamoDB transaction can commit. Nothing was committed. Split the job."
             )
-        self.artifacts.check(holding.job, commit.contexts, holding.base.contexts)
+        self.artifacts.check(grant.job, commit.contexts, grant.base.contexts)
         try:
-            self.table.transact(self._commit_operations(holding, commit), token=self._token())
+            self.table.transact(self._commit_operations(grant, commit), token=self._token())
         except ConditionFailedError as error:
-            found = self.run(holding.job, holding.key)
-            if found is not None and found.state.is_committed and _is_own(found, holding):
+            found = self.run(grant.job, grant.key)
+            if found is not None and found.state.is_committed and _is_own(found, grant):
                 return found  # an own success whose reply was lost
-            self._check_indexed(holding)
-            raise self._unchanged(holding, "commit") from error
-        return self._committed(holding, commit)
+            self._check_indexed(grant)
+            raise self._unchanged(grant, "commit") from error
+        return self._committed(grant, commit)
 
-    def _check_indexed(self, holding: LeaseGrant) -> None:
-        if self.index_entry(holding.job) is None:
+    def _check_indexed(self, grant: LeaseGrant) -> None:
+        if self.index_entry(grant.job) is None:
             raise StateCorruptError(
-                f"the index item of job {holding.job!r} in namespace {self.namespace!r} is gone, so nobody can tell "
+                f"the index item of job {grant.job!r} in namespace {self.namespace!r} is gone, so nobody can tell "
                 "which of its runs were collected or imported. Nothing was committed. 'airflow-bookmarks doctor' says "
                 "whether it can be written again."
             )
 
-    def _committed(self, holding: LeaseGrant, commit: Commit) -> Run:
+    def _committed(self, grant: LeaseGrant, commit: Commit) -> Run:
         """Return what was just written, so that the publisher need not read it."""
         return replace(
-            _planned(holding, commit.option, commit.is_last),
+            _planned(grant, commit.option, commit.is_last),
             state=RunState.COMMITTED,
             is_empty=commit.is_empty,
             outputs=commit.outputs,
@@ -252,17 +252,17 @@ class BookmarkStore(LeaseStore, TimelineTransitions, ReplayStore):
             schemas=commit.schemas,
             contexts=commit.contexts,
             metrics=commit.metrics,
-            version=holding.base.version + 1,
-            data_run_number=holding.base.data_run_number if commit.is_empty else holding.run_number,
+            version=grant.base.version + 1,
+            data_run_number=grant.base.data_run_number if commit.is_empty else grant.run_number,
         )
 
-    def _commit_operations(self, holding: LeaseGrant, commit: Commit) -> list[Operation]:
-        keys, now, key = self.keys(holding.job), to_text(self._clock()), holding.key
-        data_run = holding.base.data_run_number if commit.is_empty else key.number
-        version = holding.base.version + 1
+    def _commit_operations(self, grant: LeaseGrant, commit: Commit) -> list[Operation]:
+        keys, now, key = self.keys(grant.job), to_text(self._clock()), grant.key
+        data_run = grant.base.data_run_number if commit.is_empty else key.number
+        version = grant.base.version + 1
         head: Attributes = {"version": version, "run_number": key.number, "publishing": str(key)}
         head |= {"contexts": item.contexts_value(commit.contexts), "data_run_number": data_run}
-        run = {} if commit.has_item else self._run_base(holding, commit.option, commit.is_last)
+        run = {} if commit.has_item else self._run_base(grant, commit.option, commit.is_last)
         run |= {"state": RunState.COMMITTED.value, "version": version, "committed_at": now}
         run |= {"contexts": item.contexts_value(commit.contexts), "data_run_number": data_run}
         run |= {"is_empty": commit.is_empty, "metrics": commit.metrics, "is_last": commit.is_last}
@@ -280,34 +280,34 @@ class BookmarkStore(LeaseStore, TimelineTransitions, ReplayStore):
             Update(
                 keys.head,
                 set=head,
-                conditions=commit_conditions(holding),
+                conditions=commit_conditions(grant),
             ),
             Update(keys.run(key), set=run, conditions=[Lacks("failed_at")]),
-            Update(keys.execution(holding.caller.run_id), set=self._execution_runs(holding)),
+            Update(keys.execution(grant.identity.run_id), set=self._execution_runs(grant)),
             # It is there since the take: written anew, it would lose what was collected or imported.
-            Update(keys.index, set=self._index_commit(holding, now, key.number), conditions=[Exists()]),
+            Update(keys.index, set=self._index_commit(grant, now, key.number), conditions=[Exists()]),
         ]
         operations += [
-            Update(self.keys(upstream).edge(holding.job), set=item.edge_attributes(replace(edge, updated_at=now)))
+            Update(self.keys(upstream).edge(grant.job), set=item.edge_attributes(replace(edge, updated_at=now)))
             for upstream, edge in commit.edges.items()
         ]
         return operations
 
-    def _index_commit(self, holding: LeaseGrant, now: str, number: int) -> Attributes:
+    def _index_commit(self, grant: LeaseGrant, now: str, number: int) -> Attributes:
         entry: Attributes = {"last_commit_at": now, RUN_NUMBER: number}
-        caller = holding.caller
+        identity = grant.identity
         # The take settled who owns the job. The owner's task that runs it may change.
-        if caller.dag_id is not None and caller.dag_id == holding.base.owner:
-            entry |= {"task_id": caller.task_id, "map_index": caller.map_index}
+        if identity.dag_id is not None and identity.dag_id == grant.base.owner:
+            entry |= {"task_id": identity.task_id, "map_index": identity.map_index}
         return entry
 
-    def _execution_runs(self, holding: LeaseGrant) -> Attributes:
+    def _execution_runs(self, grant: LeaseGrant) -> Attributes:
         # Not finished until the mark of this run, also where recovery has just marked an earlier attempt's as the last.
-        runs: Attributes = {"last_run": holding.run_number, "first_run": holding.first_run or holding.run_number}
+        runs: Attributes = {"last_run": grant.run_number, "first_run": grant.first_run or grant.run_number}
         return runs | {"finished": False}
 
     def mark(
-        self, holding: LeaseGrant, run: Run, *, is_own: bool, take_next: timedelta | None = None
+        self, grant: LeaseGrant, run: Run, *, is_own: bool, take_next: timedelta | None = None
     ) -> LeaseGrant | None:
         """Record that a committed run is published, and release the lease if the run is the publisher's own.
 
@@ -317,21 +317,21 @@ class BookmarkStore(LeaseStore, TimelineTransitions, ReplayStore):
         Raises:
             FencedError: the job is not ours any more; whoever took it over finishes the publication.
         """
-        keys, now = self.keys(holding.job), self._clock()
-        published = max(holding.base.published, run.key.number)
+        keys, now = self.keys(grant.job), self._clock()
+        published = max(grant.base.published, run.key.number)
         head: Attributes = {"published": published}
         remove = ["publishing"]
         following: LeaseGrant | None = None
         if is_own and take_next is not None:
             nonce = self._token()
-            lease = Lease(holding.caller.run_id, holding.caller.attempt, now, now + take_next, nonce)
-            head |= {"fence": holding.fence + 1, **item.lease_attributes(lease)}
-            first_run = holding.first_run or run.key.number
-            following = replace(holding, fence=holding.fence + 1, nonce=nonce, begun_at=now, first_run=first_run)
+            lease = Lease(grant.identity.run_id, grant.identity.attempt, now, now + take_next, nonce)
+            head |= {"fence": grant.fence + 1, **item.lease_attributes(lease)}
+            first_run = grant.first_run or run.key.number
+            following = replace(grant, fence=grant.fence + 1, nonce=nonce, begun_at=now, first_run=first_run)
         elif is_own:
             remove += item.LEASE_ATTRIBUTES
         operations: list[Operation] = [
-            Update(keys.head, set=head, remove=remove, conditions=[Equals("fence", holding.fence)]),
+            Update(keys.head, set=head, remove=remove, conditions=[Equals("fence", grant.fence)]),
             Update(
                 keys.run(run.key),
                 set={"state": RunState.PUBLISHED.value, "published_at": to_text(now), "metrics": dict(run.metrics)},
@@ -346,16 +346,16 @@ class BookmarkStore(LeaseStore, TimelineTransitions, ReplayStore):
         try:
             self.table.transact(operations, token=self._token())
         except ConditionFailedError as error:
-            if not self._is_marked(holding, run, following):
-                raise self._fenced(holding, f"mark run {run.key.number} as published") from error
+            if not self._is_marked(grant, run, following):
+                raise self._fenced(grant, f"mark run {run.key.number} as published") from error
         if following is not None:
-            return replace(following, base=replace(self.head(holding.job), lease=None))
+            return replace(following, base=replace(self.head(grant.job), lease=None))
         if is_own:
             return None
-        return replace(holding, base=replace(holding.base, published=published, publishing=None))
+        return replace(grant, base=replace(grant.base, published=published, publishing=None))
 
-    def _is_marked(self, holding: LeaseGrant, run: Run, following: LeaseGrant | None) -> bool:
-        found, head = self.run(holding.job, run.key), self.head(holding.job)
+    def _is_marked(self, grant: LeaseGrant, run: Run, following: LeaseGrant | None) -> bool:
+        found, head = self.run(grant.job, run.key), self.head(grant.job)
         if following is not None:
             return head.lease is not None and head.lease.nonce == following.nonce
         if found is None or found.run_id != run.run_id or found.revision < run.revision:
@@ -364,7 +364,7 @@ class BookmarkStore(LeaseStore, TimelineTransitions, ReplayStore):
 
     # ---- fail, abandon, adopt
 
-    def fail(self, holding: LeaseGrant, error: str, *, has_item: bool, is_kept: bool = False) -> None:
+    def fail(self, grant: LeaseGrant, error: str, *, has_item: bool, is_kept: bool = False) -> None:
         """Mark the own run as FAILED, if it has an item, and release the lease; the error is redacted and cut.
 
         With `is_kept` a run that has planned nothing gets an item, so that its error is not lost.
@@ -372,9 +372,9 @@ class BookmarkStore(LeaseStore, TimelineTransitions, ReplayStore):
         Raises:
             FencedError: the job is not ours any more.
         """
-        keys = self.keys(holding.job)
+        keys = self.keys(grant.job)
         operations: list[Operation] = [
-            Update(keys.head, remove=item.LEASE_ATTRIBUTES, conditions=[Equals("fence", holding.fence)])
+            Update(keys.head, remove=item.LEASE_ATTRIBUTES, conditions=[Equals("fence", grant.fence)])
         ]
         failed: Attributes = {
             "state": RunState.FAILED.value,
@@ -383,28 +383,28 @@ class BookmarkStore(LeaseStore, TimelineTransitions, ReplayStore):
         }
         if has_item:
             operations.append(
-                Update(keys.run(holding.key), set=failed, conditions=[Equals("state", RunState.PLANNED.value)])
+                Update(keys.run(grant.key), set=failed, conditions=[Equals("state", RunState.PLANNED.value)])
             )
         elif is_kept:
-            failed = self._run_base(holding, "enable", True) | failed
-            operations.append(Update(keys.run(holding.key), set=failed, conditions=_OPEN))
-        self._held(holding, operations, "mark the run as failed")
+            failed = self._run_base(grant, "enable", True) | failed
+            operations.append(Update(keys.run(grant.key), set=failed, conditions=_OPEN))
+        self._held(grant, operations, "mark the run as failed")
 
-    def abandon(self, holding: LeaseGrant, run: Run) -> None:
+    def abandon(self, grant: LeaseGrant, run: Run) -> None:
         """Give up an open run: its token is burned by then, and its plan is free again.
 
         Raises:
             FencedError: the job is not ours any more.
         """
-        keys = self.keys(holding.job)
-        changes: Attributes = {"state": RunState.ABANDONED.value, "abandoned_by": holding.caller.run_id}
+        keys = self.keys(grant.job)
+        changes: Attributes = {"state": RunState.ABANDONED.value, "abandoned_by": grant.identity.run_id}
         operations: list[Operation] = [
-            Check(keys.head, [Equals("fence", holding.fence)]),
+            Check(keys.head, [Equals("fence", grant.fence)]),
             Update(keys.run(run.key), set=changes, conditions=[Exists()]),
         ]
-        self._held(holding, operations, f"abandon run {run.key}")
+        self._held(grant, operations, f"abandon run {run.key}")
 
-    def adopt(self, holding: LeaseGrant, run: Run) -> Run:
+    def adopt(self, grant: LeaseGrant, run: Run) -> Run:
         """Take over the plan, places and output of an open run whose rows have landed; return the new run item.
 
         One transaction: the old item becomes ABANDONED, a new one under the own fence carries everything on.
@@ -412,30 +412,30 @@ class BookmarkStore(LeaseStore, TimelineTransitions, ReplayStore):
         Raises:
             FencedError: the job is not ours any more.
         """
-        keys = self.keys(holding.job)
+        keys = self.keys(grant.job)
         adopted = replace(
             run,
-            key=holding.key,
+            key=grant.key,
             state=RunState.PLANNED,
-            epoch=holding.base.epoch,
-            run_id=holding.caller.run_id,
-            attempt=holding.caller.attempt,
-            base_version=holding.base.version,
-            fences=(*run.fences, holding.fence),
+            epoch=grant.base.epoch,
+            run_id=grant.identity.run_id,
+            attempt=grant.identity.attempt,
+            base_version=grant.base.version,
+            fences=(*run.fences, grant.fence),
         )
         new = item.run_attributes(adopted) | {"adopted_from": str(run.key)}
-        old: Attributes = {"state": RunState.ABANDONED.value, "adopted_by": str(holding.key)}
+        old: Attributes = {"state": RunState.ABANDONED.value, "adopted_by": str(grant.key)}
         operations: list[Operation] = [
-            Check(keys.head, [Equals("fence", holding.fence)]),
+            Check(keys.head, [Equals("fence", grant.fence)]),
             Update(keys.run(run.key), set=old, conditions=[Equals("state", run.state.value)]),
-            Update(keys.run(holding.key), set=new, conditions=[Missing()]),
+            Update(keys.run(grant.key), set=new, conditions=[Missing()]),
         ]
         try:
             self.table.transact(operations, token=self._token())
         except ConditionFailedError as error:
-            found = self.run(holding.job, holding.key)
-            if found is None or not _is_own(found, holding):
-                raise self._fenced(holding, f"take over run {run.key}") from error
+            found = self.run(grant.job, grant.key)
+            if found is None or not _is_own(found, grant):
+                raise self._fenced(grant, f"take over run {run.key}") from error
         return adopted
 
     # ---- side records
@@ -465,28 +465,28 @@ class BookmarkStore(LeaseStore, TimelineTransitions, ReplayStore):
 _OPEN: Sequence[Condition] = (Lacks("committed_at"), Lacks("failed_at"))
 
 
-def _planned(holding: LeaseGrant, option: str, is_last: bool) -> Run:
+def _planned(grant: LeaseGrant, option: str, is_last: bool) -> Run:
     """Return the run of a holding as in its first write: what makes it, and against which state."""
     return Run(
-        key=holding.key,
+        key=grant.key,
         state=RunState.PLANNED,
-        epoch=holding.base.epoch,
-        run_id=holding.caller.run_id,
-        attempt=holding.caller.attempt,
-        planned_at=to_text(holding.begun_at),
-        base_version=holding.base.version,
-        changes=holding.base.changes,
-        fences=(holding.fence,),
+        epoch=grant.base.epoch,
+        run_id=grant.identity.run_id,
+        attempt=grant.identity.attempt,
+        planned_at=to_text(grant.begun_at),
+        base_version=grant.base.version,
+        changes=grant.base.changes,
+        fences=(grant.fence,),
         is_last=is_last,
         option=option,
         runtime_version=__version__,
     )
 
 
-def _is_own(run: Run, holding: LeaseGrant) -> bool:
+def _is_own(run: Run, grant: LeaseGrant) -> bool:
     # Compare its maker too: an import brings runs, and fences, of another history.
     by = (run.run_id, run.attempt)
-    return by == (holding.caller.run_id, holding.caller.attempt) and holding.fence in run.fences
+    return by == (grant.identity.run_id, grant.identity.attempt) and grant.fence in run.fences
 
 
 def open_store(uri: str, *, session: Any = None) -> BookmarkStore:

@@ -144,12 +144,12 @@ class ObjectFolders:
         cls, namespace: str, table: Table, schema: Mapping[str, object], state_uri: str | None = None
     ) -> ObjectFolders:
         """Return the folders of a table that has this schema item, and of a store with this `state_uri`."""
-        facts = table.describe()
+        details = table.describe()
         # The host is not compared: one table has several (a VPC endpoint, a proxy).
         known = [str(schema.get("created_at", ""))]
-        known += [facts.get(name, "") for name in ("kind", "region", "table", "path")]
+        known += [details.get(name, "") for name in ("kind", "region", "table", "path")]
         mark = hashlib.sha256("\n".join(known).encode()).hexdigest()[:12]
-        tail = f"/{namespace}/blobs/{facts.get('table', facts['kind'])}-{mark}"
+        tail = f"/{namespace}/blobs/{details.get('table', details['kind'])}-{mark}"
         return cls(namespace, tail, (*([] if state_uri is None else [state_uri]), *recorded_uris(schema)))
 
     @property

@@ -92,7 +92,7 @@ class StateReader:
         """Return the keys of a job."""
         return Keys(self.namespace, check_name("job", job))
 
-    def look(self, job: str, run_id: str | None = None) -> Snapshot:
+    def snapshot(self, job: str, run_id: str | None = None) -> Snapshot:
         """Return head and execution of a job, in one request that also checks the table's layout."""
         keys = self.keys(job)
         wanted = [item.SCHEMA, keys.head] + ([keys.execution(run_id)] if run_id else [])
@@ -111,7 +111,7 @@ class StateReader:
         Raises:
             JobUnknownError: this namespace has no bookmark of that name.
         """
-        head = self.look(job).head
+        head = self.snapshot(job).head
         if head is None:
             raise JobUnknownError(
                 f"no bookmark named {job!r} in namespace {self.namespace!r}. 'airflow-bookmarks list' shows those "

@@ -63,26 +63,26 @@ class DriverStore(EnvironmentStore):
 
     # ---- what a driver does
 
-    def plan(self, holding: LeaseGrant, ctx: str, entry: PlanEntry, *, option: str, is_last: bool) -> None:
+    def plan(self, grant: LeaseGrant, ctx: str, entry: PlanEntry, *, option: str, is_last: bool) -> None:
         """See `BookmarkStore.plan`."""
-        super().plan(holding, ctx, entry, option=option, is_last=is_last)
-        self.plans[holding.job, holding.key, ctx] = entry
+        super().plan(grant, ctx, entry, option=option, is_last=is_last)
+        self.plans[grant.job, grant.key, ctx] = entry
         self._planned(entry)
 
-    def commit(self, holding: LeaseGrant, commit: Commit) -> Run:
+    def commit(self, grant: LeaseGrant, commit: Commit) -> Run:
         """See `BookmarkStore.commit`."""
-        run = super().commit(holding, commit)
-        self.committed.append((holding.job, run))
+        run = super().commit(grant, commit)
+        self.committed.append((grant.job, run))
         return run
 
     def mark(
-        self, holding: LeaseGrant, run: Run, *, is_own: bool, take_next: timedelta | None = None
+        self, grant: LeaseGrant, run: Run, *, is_own: bool, take_next: timedelta | None = None
     ) -> LeaseGrant | None:
         """See `BookmarkStore.mark`."""
-        following = super().mark(holding, run, is_own=is_own, take_next=take_next)
-        self.published.append((holding.job, run))
+        following = super().mark(grant, run, is_own=is_own, take_next=take_next)
+        self.published.append((grant.job, run))
         if is_own:
-            self.own.append((holding.job, run))
+            self.own.append((grant.job, run))
         return following
 
     def put_side(

@@ -147,21 +147,25 @@ def _measured(driver: DriverStore) -> tuple[_Measured, _Measured]:
         contexts += run.metrics.get("contexts", {}).items()
         outputs += [(name, output.stats) for name, output in run.outputs.items()]
     for _, record in driver.side_records.values():
-        contexts += _facts_in(record, "contexts")
-        outputs += _facts_in(record, "outputs")
+        contexts += _figures_in(record, "contexts")
+        outputs += _figures_in(record, "outputs")
     return contexts, outputs
 
 
-def _facts_in(record: SideRecord, name: str) -> _Measured:
+def _figures_in(record: SideRecord, name: str) -> _Measured:
     """Return what a side record has of contexts or outputs, by their names."""
     found = record.get(name)
-    return [(key, facts) for key, facts in found.items() if isinstance(facts, dict)] if isinstance(found, dict) else []
+    return (
+        [(key, figures) for key, figures in found.items() if isinstance(figures, dict)]
+        if isinstance(found, dict)
+        else []
+    )
 
 
 def _rows_in_all(measured: _Measured) -> dict[str, int | None]:
     sums: dict[str, int | None] = {}
-    for name, facts in measured:
-        rows, before = facts.get("rows"), sums.get(name, 0)
+    for name, figures in measured:
+        rows, before = figures.get("rows"), sums.get(name, 0)
         sums[name] = None if rows is None or before is None else before + rows
     return sums
 
@@ -169,10 +173,10 @@ def _rows_in_all(measured: _Measured) -> dict[str, int | None]:
 def _read(store: BookmarkStore, driver: DriverStore, base: str) -> dict[str, tuple[str, ...]]:
     bodies = [(ctx, entry.kind, entry.body) for (_, _, ctx), entry in driver.plans.items()]
     for _, record in driver.side_records.values():
-        facts = dict(_facts_in(record, "contexts"))
+        figures = dict(_figures_in(record, "contexts"))
         plans = [(name.removeprefix(_PLAN), value) for name, value in record.items() if name.startswith(_PLAN)]
         # The record of a pause or disable run names no kind; what is counted in another unit is no files.
-        of_files = [(ctx, value) for ctx, value in plans if Amount.of_stats(facts.get(ctx, {})).unit == FILES]
+        of_files = [(ctx, value) for ctx, value in plans if Amount.of_stats(figures.get(ctx, {})).unit == FILES]
         bodies += [(ctx, UNNAMED, payload_of(value)) for ctx, value in of_files]
     read: dict[str, tuple[str, ...]] = {}
     for ctx, kind, body in bodies:
@@ -191,10 +195,10 @@ def names_planned(store: BookmarkStore, kind: str, body: Payload, base: str) -> 
 
 
 def _skipped(driver: DriverStore) -> dict[str, dict[str, int]]:
-    facts = [(ctx, entry.stats) for (_, _, ctx), entry in driver.plans.items()]
-    facts += [found for _, record in driver.side_records.values() for found in _facts_in(record, "contexts")]
+    figures = [(ctx, entry.stats) for (_, _, ctx), entry in driver.plans.items()]
+    figures += [found for _, record in driver.side_records.values() for found in _figures_in(record, "contexts")]
     skipped: dict[str, dict[str, int]] = {}
-    for ctx, found in facts:
+    for ctx, found in figures:
         counts = skipped.setdefault(ctx, {})
         for reason, count in (found.get("skipped") or {}).items():
             counts[reason] = counts.get(reason, 0) + count

@@ -31,12 +31,12 @@ def drive(order: Order, settings: Settings) -> None:
     """Make one run without Spark, as a script with a `with` block does: an exception aborts it."""
     store = open_store(settings.store or "")
     shop = Shop(Path(order.root), store, replace(RunEnvironment(), at=order.pass_gate))
-    job, caller = settings.job or "", settings.caller("none")
+    job, identity = settings.job or "", settings.identity("none")
     run: RunSession
     if settings.replay is None:
-        run = ActiveRun.begin(store, job, caller, shop.machine)
+        run = ActiveRun.begin(store, job, identity, shop.environment)
     else:
-        run = ReplayRun.begin_replay(store, job, caller, shop.machine, int(settings.replay))
+        run = ReplayRun.begin_replay(store, job, identity, shop.environment, int(settings.replay))
     upstream = next(iter(settings.upstreams()), None)
     on_rewind = cast(OnRewind, os.environ.get(ON_REWIND_VARIABLE, "fail"))
     try:

@@ -102,3 +102,10 @@ def test_sequence_compares_by_path_or_as_its_values_look() -> None:
     assert order_by("path", None) is PATH
     assert order_by("(?P<n>.*)", None) is None
     assert [order_by("(?P<n>.*)", mark) for mark in ("42", "2013-01-31", "9a")] == [NUMBER, LOCAL_TIME, TEXT]
+
+
+def test_watermark_goes_on_by_the_order_that_is_stored_with_it() -> None:
+    position = Position(b"{}", None)
+    first = state_after(STATE, position, None, Greatest("name", "9", PATH))
+    assert state_after(STATE, position, first, Greatest("name", "10", PATH)).watermark == "9"
+    assert state_after(STATE, position, first, Greatest("name", "10", NUMBER)).watermark == "10"

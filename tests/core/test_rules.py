@@ -96,7 +96,7 @@ def test_unknown_setting_is_an_error_that_names_the_known_ones() -> None:
 @pytest.mark.parametrize("conf", [{"attempt": "0"}, {"attempt": "x"}, {"dag": "{"}, {"dag": '{"x": 1}'}, {"dag": "[]"}])
 def test_malformed_settings_are_errors(conf: dict[str, str]) -> None:
     with pytest.raises(OptionError):
-        Settings(**conf).caller("local/1")
+        Settings(**conf).identity("local/1")
 
 
 def test_another_major_version_is_refused() -> None:

@@ -101,7 +101,7 @@ def dies_at(shop: Shop, point: Failpoint, mode: Mode = Mode.APPEND) -> None:
         if reached is point:
             raise InterruptedError
 
-    dying = replace(shop, machine=replace(short_lease(), at=at), mode=mode)
+    dying = replace(shop, environment=replace(short_lease(), at=at), mode=mode)
     run = dying.begin(run_id="dying")
     dying.copy(run)
     with pytest.raises(InterruptedError):
@@ -171,7 +171,7 @@ def test_worker_that_publishes_for_a_dead_driver_sweeps_nothing_of_others(shop: 
     dies_at(shop, Failpoint.COMMITTED)
     head_says(shop, staging=[str(victim)])
     with pytest.raises(OutOfBoundsError):
-        finish(shop.store, "copy", shop.caller("dying", 1), RunEnvironment())
+        finish(shop.store, "copy", shop.identity("dying", 1), RunEnvironment())
     assert shop.target_lines() == {}  # nor is anything published by halves
 
 
@@ -298,8 +298,8 @@ def test_due_replay_deletes_nothing_but_files_of_its_run(shop: Shop, victim: Pat
         if reached is Failpoint.COMMITTED:
             raise InterruptedError
 
-    dying = replace(shop, machine=replace(short_lease(), at=at))
-    run = ReplayRun.begin_replay(shop.store, "copy", shop.caller(), dying.machine, 1)
+    dying = replace(shop, environment=replace(short_lease(), at=at))
+    run = ReplayRun.begin_replay(shop.store, "copy", shop.identity(), dying.environment, 1)
     shop.copy(run)
     with pytest.raises(InterruptedError):
         run.commit()

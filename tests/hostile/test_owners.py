@@ -43,13 +43,13 @@ ANN, BOB = Identity("ann", True, "os"), Identity("bob", True, "os")
 WHY: dict[str, Any] = {"reason": "agreed with both teams", "who": "ann"}
 
 
-def caller(dag_id: str | None, number: int = 1, task_id: str = "clean") -> RunIdentity:
+def identity(dag_id: str | None, number: int = 1, task_id: str = "clean") -> RunIdentity:
     return RunIdentity(f"{dag_id}/{number}/{task_id}", dag_id=dag_id, task_id=task_id)
 
 
 def run(shop: Shop, dag_id: str | None, number: int = 1, *, job: str = "copy", task_id: str = "clean") -> None:
     """Let a DAG (None: a person) make one run of a job."""
-    made = ActiveRun.begin(shop.store, job, caller(dag_id, number, task_id), shop.machine)
+    made = ActiveRun.begin(shop.store, job, identity(dag_id, number, task_id), shop.environment)
     shop.copy(made)
     made.commit()
 
@@ -115,8 +115,8 @@ def test_of_two_dags_that_take_a_job_at_once_one_becomes_the_owner(
     if begun_by_hand:
         shop.put("a.txt", "a")
         run(shop, None)
-    first, second = caller("finance"), caller("marketing")
-    seen = [(each, store.look("copy", each.run_id)) for each in (first, second)]
+    first, second = identity("finance"), identity("marketing")
+    seen = [(each, store.snapshot("copy", each.run_id)) for each in (first, second)]
     bound = [owner_to_bind(store, "copy", look.head, each) for each, look in seen]
 
     taken = [
@@ -125,22 +125,22 @@ def test_of_two_dags_that_take_a_job_at_once_one_becomes_the_owner(
     ]
 
     assert bound == ["finance", "marketing"]
-    assert [holding is None for holding in taken] == [False, True]
+    assert [grant is None for grant in taken] == [False, True]
     assert (store.head("copy").owner, owners_in(store.index_entry("copy"))) == ("finance", ("finance",))
     with pytest.raises(OwnerError):
-        begin(store, "copy", second, shop.machine)
+        begin(store, "copy", second, shop.environment)
 
 
 def test_take_that_looked_before_a_hand_over_is_refused(shop: Shop, store: BookmarkStore) -> None:
     shop.put("a.txt", "a")
     run(shop, "finance")
-    late = caller("finance", 2)
-    seen = store.look("copy", late.run_id)
+    late = identity("finance", 2)
+    seen = store.snapshot("copy", late.run_id)
     hand_over(store, "copy", "marketing", **WHY)
 
-    assert store.take("copy", late, seen, shop.machine.lease_time) is None
+    assert store.take("copy", late, seen, shop.environment.lease_time) is None
     with pytest.raises(OwnerError):
-        begin(store, "copy", late, shop.machine)
+        begin(store, "copy", late, shop.environment)
 
 
 @pytest.mark.parametrize("option", ["pause", "disable"])
@@ -150,7 +150,7 @@ def test_paused_or_disabled_run_of_another_dag_is_refused(shop: Shop, store: Boo
     before = everything(store)
 
     with pytest.raises(OwnerError):
-        DetachedRun.begin(store, "copy", caller("marketing"), Choice.of(option), shop.machine)
+        DetachedRun.begin(store, "copy", identity("marketing"), Choice.of(option), shop.environment)
 
     assert everything(store) == before
 
@@ -160,11 +160,11 @@ def test_shard_of_a_sharded_job_belongs_to_the_owner_of_the_others(shop: Shop, s
     run(shop, "finance", job=shard_name("copy", 0))
 
     with pytest.raises(OwnerError, match="share copy --with marketing"):
-        begin(store, shard_name("copy", 1), caller("marketing"), shop.machine)
+        begin(store, shard_name("copy", 1), identity("marketing"), shop.environment)
     share(store, "copy", "marketing", **WHY)
-    holding = begin(store, shard_name("copy", 1), caller("marketing"), shop.machine)
+    grant = begin(store, shard_name("copy", 1), identity("marketing"), shop.environment)
 
-    assert holding.base.owner == "finance"
+    assert grant.base.owner == "finance"
     assert owners_in(store.index_entry(shard_name("copy", 1))) == ("finance",)
 
 
@@ -285,7 +285,7 @@ def test_owner_under_a_new_name_is_not_another_owner(shop: Shop, store: Bookmark
 
 
 def test_job_that_a_run_holds_is_not_handed_over(shop: Shop, store: BookmarkStore) -> None:
-    begin(store, "copy", caller("finance"), shop.machine)
+    begin(store, "copy", identity("finance"), shop.environment)
 
     with pytest.raises(JobBusyError):
         hand_over(store, "copy", "marketing", **WHY)
@@ -293,8 +293,8 @@ def test_job_that_a_run_holds_is_not_handed_over(shop: Shop, store: BookmarkStor
 
 def test_late_commit_of_the_former_owner_does_not_take_the_job_back(shop: Shop, store: BookmarkStore) -> None:
     shop.put("a.txt", "a")
-    late = replace(shop.machine, lease_time=type(shop.machine.lease_time)(0))
-    begun = ActiveRun.begin(store, "copy", caller("finance"), late)
+    late = replace(shop.environment, lease_time=type(shop.environment.lease_time)(0))
+    begun = ActiveRun.begin(store, "copy", identity("finance"), late)
     hand_over(store, "copy", "marketing", **WHY)
 
     shop.copy(begun)
@@ -313,11 +313,11 @@ def test_run_of_another_dag_does_not_begin_under_the_name_of_a_sharded_job(
     shop.put("a.txt", "a")
     run(shop, "finance", job=shard_name("copy", 3))
     if begun_by_hand:
-        ActiveRun.begin(store, "copy", caller(None), shop.machine).abort("nothing to do")
+        ActiveRun.begin(store, "copy", identity(None), shop.environment).abort("nothing to do")
     before = everything(store)
 
     with pytest.raises(OwnerError, match=r"job 'copy' belongs to DAG 'finance'"):
-        begin(store, "copy", caller("marketing"), shop.machine)
+        begin(store, "copy", identity("marketing"), shop.environment)
 
     assert everything(store) == before
 
@@ -327,11 +327,11 @@ def test_shard_of_another_dag_does_not_begin_beside_a_whole_job(shop: Shop, stor
     run(shop, "finance")
 
     with pytest.raises(OwnerError, match=r"job 'copy' belongs to DAG 'finance'"):
-        begin(store, shard_name("copy", 3), caller("marketing"), shop.machine)
+        begin(store, shard_name("copy", 3), identity("marketing"), shop.environment)
 
 
 def test_job_with_a_name_too_long_for_shards_is_taken(shop: Shop, store: BookmarkStore) -> None:
-    begin(store, "c" * 250, caller("finance"), shop.machine)
+    begin(store, "c" * 250, identity("finance"), shop.environment)
 
     assert store.head("c" * 250).owner == "finance"
 

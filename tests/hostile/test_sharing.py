@@ -28,7 +28,7 @@ from airflow_bookmarks.lifecycle.protocol.acquire import begin
 from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
 from airflow_bookmarks.store.backends.sqlite import SqliteTable
 from airflow_bookmarks.store.bookmark_store import BookmarkStore
-from tests.hostile.test_owners import WHY, as_before_owners, caller, run
+from tests.hostile.test_owners import WHY, as_before_owners, identity, run
 from tests.lifecycle.shop import Shop
 
 SHARDS = [shard_name("copy", number) for number in range(3)]
@@ -118,7 +118,7 @@ def amid(monkeypatch: pytest.MonkeyPatch, at: str, act: Callable[[], object]) ->
 
 def test_hand_over_that_a_run_stops_half_way_says_what_was_made(sharded: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
     held = SHARDS[1]
-    amid(monkeypatch, held, lambda: begin(sharded.store, held, caller("finance", 9), sharded.machine))
+    amid(monkeypatch, held, lambda: begin(sharded.store, held, identity("finance", 9), sharded.environment))
 
     with pytest.raises(ShardsLeftError, match="made in 1 of its virtual shards, and not in 2") as left:
         hand_over(sharded.store, "copy", "marketing", **WHY)
@@ -202,7 +202,7 @@ def test_shard_does_not_begin_beside_shards_of_an_earlier_version_of_another_dag
         as_before_owners(sharded.store, shard)
 
     with pytest.raises(OwnerError, match="belongs to DAG 'finance'"):
-        begin(sharded.store, shard_name("copy", 9), caller("marketing"), sharded.machine)
+        begin(sharded.store, shard_name("copy", 9), identity("marketing"), sharded.environment)
 
 
 # ---- imports
@@ -226,7 +226,7 @@ def test_imported_shard_belongs_to_the_owner_of_the_others(
     assert (head.owner, head.shared_with) == ("finance", ())
     assert owners_in(sharded.store.index_entry(job)) == ("finance", "marketing")
     with pytest.raises(OwnerError):
-        ActiveRun.begin(sharded.store, job, caller("marketing", 2), sharded.machine)
+        ActiveRun.begin(sharded.store, job, identity("marketing", 2), sharded.environment)
 
 
 def test_shards_of_one_document_belong_to_one_owner(shop: Shop) -> None:

@@ -43,8 +43,8 @@ class ClaimingSource(FileSource):
 
     claims: Mapping[str, Any] = {}
 
-    def _facts(self, types: Mapping[str, str]) -> dict[str, Any]:
-        return {**super()._facts(types), **self.claims}
+    def _figures(self, types: Mapping[str, str]) -> dict[str, Any]:
+        return {**super()._figures(types), **self.claims}
 
 
 def record_run(
@@ -58,10 +58,10 @@ def record_run(
     """Record a run that claims to have read these files below `root`; return its job."""
     paths = [f"{root.rstrip('/')}/{name}" for name in names]
     dag_id, _, task_id = job.partition(".")
-    run_id = f"{dag_id}/manual__{world.store.look(job).head is None}/{task_id}"
-    caller = RunIdentity(run_id, 1, dag_id=dag_id, task_id=task_id, dag_run_id="manual")
-    run = ActiveRun.begin(world.store, job, caller, world.shop.machine)
-    source = ClaimingSource(ClaimedFiles(paths), [root], options, clock=world.shop.machine.clock)
+    run_id = f"{dag_id}/manual__{world.store.snapshot(job).head is None}/{task_id}"
+    identity = RunIdentity(run_id, 1, dag_id=dag_id, task_id=task_id, dag_run_id="manual")
+    run = ActiveRun.begin(world.store, job, identity, world.shop.environment)
+    source = ClaimingSource(ClaimedFiles(paths), [root], options, clock=world.shop.environment.clock)
     source.claims = claims or {}
     run.plan("raw", source)
     run.commit()

@@ -20,8 +20,8 @@ from tests.lifecycle.shop import Shop
 def main(root: str, attempt: str, mode: str, fault: str, job: str = "copy", upstream: str | None = None) -> None:
     """Make one run as attempt `attempt` of the execution `task`, and die at `fault`."""
     store = BookmarkStore(SqliteTable(Path(root) / "bookmarks.db"), "test")
-    machine = replace(RunEnvironment(), at=kill_hook(fault, int(attempt)))
-    shop = Shop(Path(root), store, machine, Mode(mode))
+    environment = replace(RunEnvironment(), at=kill_hook(fault, int(attempt)))
+    shop = Shop(Path(root), store, environment, Mode(mode))
     shop.run(job, run_id="task", attempt=int(attempt), upstream=upstream)
 
 

@@ -34,7 +34,7 @@ class Shop:
 
     root: Path
     store: BookmarkStore
-    machine: RunEnvironment = field(default_factory=RunEnvironment)
+    environment: RunEnvironment = field(default_factory=RunEnvironment)
     mode: Mode = Mode.APPEND
     runs_made: int = 0
     overwrites_published: bool = True  # also of pause and disable runs
@@ -51,18 +51,18 @@ class Shop:
         os.utime(path, (seconds, seconds))
         return path
 
-    def caller(self, run_id: str | None = None, attempt: int = 1) -> RunIdentity:
+    def identity(self, run_id: str | None = None, attempt: int = 1) -> RunIdentity:
         self.runs_made += 1
         return RunIdentity(run_id or f"manual/{self.runs_made}", attempt)
 
     def begin(self, job: str = "copy", run_id: str | None = None, attempt: int = 1, **kwargs: Any) -> ActiveRun:
-        return ActiveRun.begin(self.store, job, self.caller(run_id, attempt), self.machine, **kwargs)
+        return ActiveRun.begin(self.store, job, self.identity(run_id, attempt), self.environment, **kwargs)
 
     def side(
         self, job: str = "copy", option: str = "pause", from_run: str | None = None, to_run: str | None = None
     ) -> DetachedRun:
         choice = Choice.of(option, from_run, to_run)
-        return DetachedRun.begin(self.store, job, self.caller(), choice, self.machine)
+        return DetachedRun.begin(self.store, job, self.identity(), choice, self.environment)
 
     def copy(
         self,
@@ -76,15 +76,15 @@ class Shop:
     ) -> list[str]:
         """Read what is planned and stage it; return the lines read."""
         source = (
-            FileSource(FILES, [str(self.raw)], options, clock=self.machine.clock)
+            FileSource(FILES, [str(self.raw)], options, clock=self.environment.clock)
             if upstream is None
             else UpstreamSource(self.store, run.job, upstream, on_rewind=on_rewind)
         )
         plan = run.plan("raw", source, on_missing=on_missing)
         lines: list[str] = []
         target = self.root / run.job
-        facts = {"format": "text", "mode": self.mode.value}
-        place = StagingRequest("files", str(target), stats=facts, overwrites_published=self.overwrites_published)
+        figures = {"format": "text", "mode": self.mode.value}
+        place = StagingRequest("files", str(target), stats=figures, overwrites_published=self.overwrites_published)
         folder = Path(run.place("out", place))
         for i, path in enumerate(plan.files.paths):
             text = Path(path).read_text()

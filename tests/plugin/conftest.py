@@ -128,9 +128,9 @@ def dags(player: Player) -> tuple[str, ...]:  # noqa: F811
 def run_of_dag(world: World, dag_id: str, job: str = "", *, task_id: str = "clean", number: int = 1) -> str:  # noqa: F811
     """Make a run of a job, as a task of a DAG does; return the name of the job."""
     name = job or f"{dag_id}.{task_id}"
-    caller = RunIdentity(f"{dag_id}/manual__{number}/{task_id}", 1, dag_id=dag_id, task_id=task_id,
+    identity = RunIdentity(f"{dag_id}/manual__{number}/{task_id}", 1, dag_id=dag_id, task_id=task_id,
                     dag_run_id=f"manual__{number}")  # fmt: skip
-    run = ActiveRun.begin(world.store, name, caller, world.shop.machine)
+    run = ActiveRun.begin(world.store, name, identity, world.shop.environment)
     world.shop.copy(run)
     run.commit()
     return name

@@ -307,8 +307,8 @@ def test_readers_that_somebody_may_not_look_at_are_counted_and_not_named(
     from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
 
     job = three_runs(world, "flights")
-    caller = RunIdentity("nights/1/down", 1, dag_id="nights", task_id="down", dag_run_id="1")
-    run = ActiveRun.begin(world.store, "nights.down", caller, world.shop.machine)
+    identity = RunIdentity("nights/1/down", 1, dag_id="nights", task_id="down", dag_run_id="1")
+    run = ActiveRun.begin(world.store, "nights.down", identity, world.shop.environment)
     world.shop.copy(run, upstream=job)
     run.commit()
 

@@ -113,10 +113,10 @@ def test_change_is_made_and_leaves_an_event_and_a_row_in_the_log(
     assert world.store.head(job).epoch == epoch + 1
     (event,) = world.store.events(job)
     assert (event["kind"], event["who"], event["why"]) == (kind, "uma", "asked for")
-    ((name, owner, dag_id, task_id, facts),) = audited()
+    ((name, owner, dag_id, task_id, details),) = audited()
     assert (name, owner, dag_id, task_id) == (f"bookmark.{kind}", "uma", "flights", "clean")
-    assert (facts["job"], facts["reason"], facts["version"]) == (job, "asked for", told["version"])
-    assert facts.items() >= noted.items()
+    assert (details["job"], details["reason"], details["version"]) == (job, "asked for", told["version"])
+    assert details.items() >= noted.items()
 
 
 @pytest.mark.parametrize(
@@ -421,7 +421,7 @@ def test_shards_of_another_dag_are_left_alone_by_a_change_of_the_name_that_they_
     world.shop.put("1.txt", "line")
     shard = run_of_dag(world, "flights", shard_name("nights.big", 3))
     # An earlier version, or who writes items by hand, lets another DAG begin under the name of the whole.
-    begun = ActiveRun.begin(world.store, "nights.big", RunIdentity("by hand", 1), world.shop.machine)
+    begun = ActiveRun.begin(world.store, "nights.big", RunIdentity("by hand", 1), world.shop.environment)
     begun.abort("nothing to do")
     world.store.table.transact([Update(world.store.keys("nights.big").index, set={"dag_id": "nights"})])
     before = world.store.head(shard)

@@ -118,8 +118,8 @@ def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
 
 def _make_jobs(world: World) -> None:
     three_runs(world, "flights")
-    caller = RunIdentity("nights/1/report", 1, dag_id="nights", task_id="report", dag_run_id="1")
-    run = ActiveRun.begin(world.store, THEIRS, caller, world.shop.machine)
+    identity = RunIdentity("nights/1/report", 1, dag_id="nights", task_id="report", dag_run_id="1")
+    run = ActiveRun.begin(world.store, THEIRS, identity, world.shop.environment)
     world.shop.copy(run, upstream=OURS)
     run.commit()
     world.shop.run(NOBODYS)

@@ -128,10 +128,10 @@ def test_change_is_made_and_leaves_an_event_and_a_row_in_the_log(
     assert (event["kind"], event["dag"], event["who"], event["why"]) == (
         spec["kind"], spec["dag"], "uma", "asked for",
     )  # fmt: skip
-    ((name, who, dag_id, task_id, facts),) = audited()
+    ((name, who, dag_id, task_id, details),) = audited()
     assert (name, who, dag_id, task_id) == (f"bookmark.{spec['kind']}", "uma", "flights", "clean")
-    assert facts.items() >= {"job": job, "dag": spec["dag"], "owner_before": "flights", "reason": "asked for"}.items()
-    assert facts.get("renamed", False) is spec.get("renamed", False)
+    assert details.items() >= {"job": job, "dag": spec["dag"], "owner_before": "flights", "reason": "asked for"}.items()
+    assert details.get("renamed", False) is spec.get("renamed", False)
 
 
 def test_share_gives_no_right_on_the_page(site: Site, job: str) -> None:

@@ -64,8 +64,8 @@ def test_context_says_what_is_missing_in_its_sequence_and_where_it_stands(
 ) -> None:
     for number in (1, 4):
         world.shop.put(f"part-{number}.csv", "a")
-    caller = RunIdentity("flights/manual__1/clean", 1, dag_id="flights", task_id="clean", dag_run_id="manual__1")
-    run = ActiveRun.begin(world.store, "flights.clean", caller, world.shop.machine)
+    identity = RunIdentity("flights/manual__1/clean", 1, dag_id="flights", task_id="clean", dag_run_id="manual__1")
+    run = ActiveRun.begin(world.store, "flights.clean", identity, world.shop.environment)
     run.plan("raw", FileSource(FILES, [str(world.shop.raw)], FileOptions(sequence=r"part-(?P<seq>\d+)")))
     run.commit()
 
@@ -138,7 +138,7 @@ def test_total_counts_what_was_asked_for_and_not_the_page(site: Site, world: Wor
 def test_state_of_a_job_in_the_list(site: Site, world: World) -> None:
     world.shop.run("idle")
     world.shop.begin("new")
-    world.shop.machine = short_lease()
+    world.shop.environment = short_lease()
     world.shop.begin("expired")
     world.shop.put("a.txt", "a")
     world.shop.run("due")
@@ -218,7 +218,7 @@ def test_order_of_watermarks_is_told_with_them(
     job = "flights.clean"
     world.shop.put("part-1.csv", "a")
     run = ActiveRun.begin(
-        world.store, job, RunIdentity("flights/manual__1/clean", 1, dag_id="flights"), world.shop.machine
+        world.store, job, RunIdentity("flights/manual__1/clean", 1, dag_id="flights"), world.shop.environment
     )
     run.plan("raw", FileSource(FILES, [str(world.shop.raw)], FileOptions(sequence=rule)))
     run.commit()

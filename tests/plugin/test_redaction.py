@@ -33,7 +33,7 @@ def row_of_jobs(world: World) -> World:
     for job, upstream in ((OURS, ABOVE), (BELOW, OURS)):
         dag_id, _, task_id = job.partition(".")
         run = ActiveRun.begin(
-            world.store, job, RunIdentity(f"{job}/1", dag_id=dag_id, task_id=task_id), world.shop.machine
+            world.store, job, RunIdentity(f"{job}/1", dag_id=dag_id, task_id=task_id), world.shop.environment
         )
         world.shop.copy(run, upstream=upstream)
         run.commit()
@@ -44,9 +44,9 @@ def sight(*readable: str, assets: bool = False) -> Sight:
     return Sight(frozenset(readable), frozenset({"flights", "nights"}), assets, False, False)
 
 
-def lag_row(**facts: Any) -> LagList:
+def lag_row(**details: Any) -> LagList:
     known: dict[str, Any] = dict.fromkeys(("consumed", "published", "runs", "files", "bytes", "seconds"))
-    row = LagRow(job=OURS, source=ABOVE, kind="upstream", contexts=["raw"], state="OK", **known, **facts)
+    row = LagRow(job=OURS, source=ABOVE, kind="upstream", contexts=["raw"], state="OK", **known, **details)
     return LagList(lags=[row], looked_at="2026-01-01T00:00:00.000000Z")
 
 

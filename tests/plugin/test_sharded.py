@@ -274,8 +274,8 @@ def test_consumer_that_one_may_not_see_is_counted_in_the_preview(site: Site, wor
     from airflow_bookmarks.core.job import RunIdentity
     from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
 
-    caller = RunIdentity("nights/1/down", 1, dag_id="nights", task_id="down", dag_run_id="1")
-    run = ActiveRun.begin(world.store, "nights.down", caller, world.shop.machine)
+    identity = RunIdentity("nights/1/down", 1, dag_id="nights", task_id="down", dag_run_id="1")
+    run = ActiveRun.begin(world.store, "nights.down", identity, world.shop.environment)
     world.shop.copy(run, upstream=SHARDS[1])
     run.commit()
 
@@ -295,9 +295,9 @@ def test_reset_takes_all_shards_back_each_with_its_event_and_one_row_in_the_log(
     assert told["said"] == f"reset of sharded job '{JOB}' is made in 4 of its virtual shards: 5 runs undone"
     assert kinds(world) == [["reset"]] * 4
     assert {event["who"] for shard in SHARDS for event in world.store.events(shard)} == {"flo"}
-    name, owner, dag_id, _, facts = audited()[-1]
+    name, owner, dag_id, _, details = audited()[-1]
     assert (name, owner, dag_id) == ("bookmark.reset", "flo", "flights")
-    assert facts.items() >= {"job": JOB, "reason": "asked for", "shards": 4, "undone_run_count": 5}.items()
+    assert details.items() >= {"job": JOB, "reason": "asked for", "shards": 4, "undone_run_count": 5}.items()
 
 
 def test_rewind_goes_to_a_time_and_leaves_alone_what_stands_there(site: Site, world: World, sharded: str) -> None:
@@ -381,9 +381,9 @@ def test_shard_that_is_refused_half_way_is_named_and_what_was_made_is_noted(
     assert refused["error"] == "ShardsLeftError"
     assert f"was made in 3 of its virtual shards, and not in 1: {SHARDS[2]}" in refused["message"]
     assert kinds(world) == [["reset"], ["reset"], [], ["reset"]]
-    name, _, _, _, facts = audited()[-1]
-    assert (name, facts["in_part"], facts["left"]) == ("bookmark.reset", True, [SHARDS[2]])
-    assert facts["done"] == [SHARDS[0], SHARDS[1], SHARDS[3]]
+    name, _, _, _, details = audited()[-1]
+    assert (name, details["in_part"], details["left"]) == ("bookmark.reset", True, [SHARDS[2]])
+    assert details["done"] == [SHARDS[0], SHARDS[1], SHARDS[3]]
 
 
 @pytest.mark.parametrize(

@@ -253,7 +253,7 @@ def deliver(shop: Shop, day: int) -> None:
 def hold(shop: Shop) -> None:
     """Leave a driver dead that holds the job, and has committed what is not visible yet."""
     deliver(shop, 21)
-    shop.machine = RunEnvironment(at=_die_before_publishing, start_thread=lambda _: None)
+    shop.environment = RunEnvironment(at=_die_before_publishing, start_thread=lambda _: None)
     run = shop.begin(_JOB, "flights/21/clean")
     shop.copy(run)
     with contextlib.suppress(InterruptedError):

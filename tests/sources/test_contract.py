@@ -140,8 +140,8 @@ def test_other_facts_are_stored_as_they_are_with_the_amount_of_the_plan(database
         run(store, OddSource(database, {"region": "eu", "format": "rows", "unit": 5, "count": "3"}))
         stored = store.committed_run("copy", 1)
     assert stored is not None
-    facts = stored.plans["people"].stats
-    assert (facts["region"], facts["format"], facts["unit"], facts["count"]) == ("eu", "rows", "keys", 1)
+    figures = stored.plans["people"].stats
+    assert (figures["region"], figures["format"], figures["unit"], figures["count"]) == ("eu", "rows", "keys", 1)
 
 
 @pytest.mark.parametrize(
@@ -284,5 +284,5 @@ def test_batches_of_a_source_that_does_not_move_end_with_an_error(database: str,
     with memory_store() as store, registered(KeyKind()):
         with pytest.raises(MisuseError, match="each batch would read the same again"):
             drained(store, StuckSource(database), option)
-        assert store.look("copy").head is None or store.head("copy").run_number == 0
+        assert store.snapshot("copy").head is None or store.head("copy").run_number == 0
         assert drained(store, OneByOne(database), option) == [[1], [2], [3]]

@@ -113,12 +113,12 @@ def test_rows_are_counted_where_an_action_needed_the_frame(lake: Lake) -> None:
         job.write(used.where("value > 'a'"), "two").text(lake.path("two"))
         job.write(filtered.where("false"), "none").text(lake.path("none"))
     assert job.summary is not None
-    assert {ctx: facts["rows"] for ctx, facts in job.summary["contexts"].items()} == {
+    assert {ctx: figures["rows"] for ctx, figures in job.summary["contexts"].items()} == {
         "used": 3,
         "unused": None,
         "filtered": None,
     }
-    assert {name: facts["rows"] for name, facts in job.summary["outputs"].items()} == {"two": 2, "none": 0}
+    assert {name: figures["rows"] for name, figures in job.summary["outputs"].items()} == {"two": 2, "none": 0}
 
 
 @pytest.mark.needs("observations")

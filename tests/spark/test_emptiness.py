@@ -46,8 +46,8 @@ def test_rows_of_an_overwrite_that_are_left_out_are_named(known: Lake, caplog: p
     with caplog.at_level(logging.INFO, "airflow_bookmarks"):
         summary = fetch(known, 5, mode="overwrite", count_rows=False)
     assert count(known) == 3
-    facts = summary["outputs"]["api"]
-    assert (facts["rows"], facts["discarded"], facts["discarded_rows"]) == (0, True, 5)
+    figures = summary["outputs"]["api"]
+    assert (figures["rows"], figures["discarded"], figures["discarded_rows"]) == (0, True, 5)
     assert "5 rows written" not in caplog.text
     assert [r.levelname for r in caplog.records if "5 rows of output 'api'" in r.getMessage()] == ["WARNING", "INFO"]
 
@@ -134,9 +134,9 @@ def pair(lake: Lake) -> Lake:
 
 @pytest.mark.needs("columns named once")
 def test_target_of_a_context_without_news_stays_while_another_has_some(pair: Lake) -> None:
-    one, two, facts = _two(pair)
-    assert (one, two, facts["rows"]) == (["a"], ["b"], 0)
-    assert "replaced_files" not in facts
+    one, two, figures = _two(pair)
+    assert (one, two, figures["rows"]) == (["a"], ["b"], 0)
+    assert "replaced_files" not in figures
 
 
 @pytest.mark.needs("columns named once")

@@ -305,7 +305,7 @@ def test_rows_are_not_known_where_no_action_needed_the_frame_and_the_commit_does
         used = job.read("used", count_rows=True).text(lake.path("raw"))
         assert used.count() == 1
     assert job.summary is not None
-    assert {ctx: facts["rows"] for ctx, facts in job.summary["contexts"].items()} == {
+    assert {ctx: figures["rows"] for ctx, figures in job.summary["contexts"].items()} == {
         "unused": None,
         "filtered": None,
         "used": 1,

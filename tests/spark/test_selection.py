@@ -447,10 +447,10 @@ def test_pruned_partitions_are_counted_and_not_listed(lake: Lake) -> None:
         lake.read(job, partition_filter="year = 2013 and month >= 9")
 
     (run,) = lake.store.runs("copy")
-    facts = run.plans["raw"].stats
+    figures = run.plans["raw"].stats
 
-    assert facts["listed"] == 4
-    assert facts["partitions"] == {"listed": 4, "pruned": 1 + 8, "skipped": 0}
+    assert figures["listed"] == 4
+    assert figures["partitions"] == {"listed": 4, "pruned": 1 + 8, "skipped": 0}
 
 
 def test_options_of_selection_are_no_options_of_an_upstream(lake: Lake) -> None:

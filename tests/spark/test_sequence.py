@@ -22,9 +22,9 @@ def test_script_reads_by_the_sequence_of_names_and_shows_how_far_it_is(lake: Lak
     with lake.job() as job:
         assert lines_of(lake.read(job, sequence=PARTS)) == ["3"]
     assert job.summary is not None
-    facts = job.summary["contexts"]["raw"]
-    assert (facts["watermark_from"], facts["watermark_to"]) == ("12", "12")
-    assert facts["gaps"] == {
+    figures = job.summary["contexts"]["raw"]
+    assert (figures["watermark_from"], figures["watermark_to"]) == ("12", "12")
+    assert figures["gaps"] == {
         "unit": "number", "of": PARTS, "missing": 6, "first": "3", "last": "12", "ranges": ["4..8", "11"],
         "more_ranges": 0, "lost": 0,
     }  # fmt: skip

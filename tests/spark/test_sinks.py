@@ -136,7 +136,7 @@ def test_two_outputs_become_visible_together(lake: Lake) -> None:
         assert lake.visible("one") + lake.visible("two") == []
     assert (len(lake.visible("one")), len(lake.visible("two"))) == (1, 1)
     assert job.summary is not None
-    assert {name: facts["rows"] for name, facts in job.summary["outputs"].items()} == {"one": 1, "two": 1}
+    assert {name: figures["rows"] for name, figures in job.summary["outputs"].items()} == {"one": 1, "two": 1}
 
 
 @pytest.mark.parametrize("option", ["enable", "pause", "disable"])

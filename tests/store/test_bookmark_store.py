@@ -35,10 +35,10 @@ def store(table: Table) -> BookmarkStore:
 
 
 def take(store: BookmarkStore, run_id: str = "one", attempt: int = 1) -> LeaseGrant:
-    caller = RunIdentity(run_id, attempt)
-    holding = store.take("job", caller, store.look("job", run_id), LEASE)
-    assert holding is not None
-    return holding
+    identity = RunIdentity(run_id, attempt)
+    grant = store.take("job", identity, store.snapshot("job", run_id), LEASE)
+    assert grant is not None
+    return grant
 
 
 def nothing(**changes: object) -> Commit:
@@ -72,7 +72,7 @@ def test_init_twice_changes_nothing(store: BookmarkStore) -> None:
 def test_table_of_another_layout_version_is_refused(store: BookmarkStore) -> None:
     schema: Attributes = {"layout_version": 99}
     store.table.transact([Put(item.SCHEMA, schema)])
-    for call in (store.init, store.check_layout, lambda: store.look("job")):
+    for call in (store.init, store.check_layout, lambda: store.snapshot("job")):
         with pytest.raises(TableLayoutError, match="99"):
             call()
 
@@ -80,7 +80,7 @@ def test_table_of_another_layout_version_is_refused(store: BookmarkStore) -> Non
 def test_of_several_takers_exactly_one_gets_the_job(store: BookmarkStore, backend: str) -> None:
     if backend == "moto":
         pytest.skip("moto checks a transaction and writes it in steps that another request can come between")
-    seen = {run_id: store.look("job", run_id) for run_id in "abcdef"}
+    seen = {run_id: store.snapshot("job", run_id) for run_id in "abcdef"}
     got: list[LeaseGrant | None] = []
     start = threading.Barrier(len(seen))
 
@@ -93,7 +93,7 @@ def test_of_several_takers_exactly_one_gets_the_job(store: BookmarkStore, backen
         thread.start()
     for thread in threads:
         thread.join()
-    assert len([holding for holding in got if holding is not None]) == 1
+    assert len([grant for grant in got if grant is not None]) == 1
     assert store.head("job").fence == 1
 
 
@@ -125,14 +125,14 @@ def test_stale_holder_can_write_nothing(store: BookmarkStore) -> None:
 
 
 def test_commit_and_mark_move_head_run_execution_and_index_together(store: BookmarkStore) -> None:
-    holding = take(store)
-    store.commit(holding, nothing())
+    grant = take(store)
+    store.commit(grant, nothing())
     head = store.head("job")
     assert (head.version, head.run_number, head.published, head.publishing) == (1, 1, 0, RunKey(1, 1))
-    run = store.run("job", holding.key)
+    run = store.run("job", grant.key)
     assert run is not None
     assert run.state is RunState.COMMITTED
-    store.mark(holding, run, is_own=True)
+    store.mark(grant, run, is_own=True)
     head, execution = store.head("job"), store.execution("job", "one")
     assert execution is not None
     assert (head.published, head.publishing, head.lease) == (1, None, None)
@@ -141,16 +141,16 @@ def test_commit_and_mark_move_head_run_execution_and_index_together(store: Bookm
 
 
 def test_mark_can_take_the_next_fence_in_the_same_transaction(store: BookmarkStore) -> None:
-    holding = take(store)
-    store.commit(holding, nothing(is_last=False))
-    run = store.run("job", holding.key)
+    grant = take(store)
+    store.commit(grant, nothing(is_last=False))
+    run = store.run("job", grant.key)
     assert run is not None
-    following = store.mark(holding, run, is_own=True, take_next=LEASE)
+    following = store.mark(grant, run, is_own=True, take_next=LEASE)
     assert following is not None
     assert (following.fence, following.run_number, following.base.version) == (2, 2, 1)
     store.commit(following, nothing())
     with pytest.raises(FencedError):
-        store.renew(holding, LEASE)
+        store.renew(grant, LEASE)
 
 
 def test_landed_run_is_adopted_in_one_transaction(store: BookmarkStore, tmp_path: Path) -> None:
@@ -209,10 +209,10 @@ def test_job_that_a_dag_took_over_is_found_under_that_dag(store: BookmarkStore, 
     shop = Shop(tmp_path, store)
     shop.raw.mkdir()
     shop.run("job")
-    caller = RunIdentity("dag/run/task", 1, dag_id="dag", task_id="task")
-    holding = store.take("job", caller, store.look("job", caller.run_id), LEASE, owner="dag")
-    assert holding is not None
-    store.commit(holding, nothing())
+    identity = RunIdentity("dag/run/task", 1, dag_id="dag", task_id="task")
+    grant = store.take("job", identity, store.snapshot("job", identity.run_id), LEASE, owner="dag")
+    assert grant is not None
+    store.commit(grant, nothing())
     entry = store.index_entry("job")
     assert entry is not None
     assert (entry["dag_id"], entry["task_id"], entry["run_number"]) == ("dag", "task", 2)
@@ -220,7 +220,7 @@ def test_job_that_a_dag_took_over_is_found_under_that_dag(store: BookmarkStore, 
 
 def test_take_is_refused_when_the_holder_committed_since_the_look(store: BookmarkStore) -> None:
     first = take(store, "one", 1)
-    seen = store.look("job", "one")
+    seen = store.snapshot("job", "one")
     store.commit(first, nothing())
 
     assert store.take("job", RunIdentity("one", 2), seen, LEASE) is None
@@ -229,7 +229,7 @@ def test_take_is_refused_when_the_holder_committed_since_the_look(store: Bookmar
 
 def test_take_is_refused_when_the_holder_placed_an_output_since_the_look(store: BookmarkStore) -> None:
     first = take(store, "one", 1)
-    seen = store.look("job", "one")
+    seen = store.snapshot("job", "one")
     entry = OutputEntry("files", "/target", "/target/_bookmarks/test/job/1.1/out")
     store.place(first, {"out": entry}, ["/target/_bookmarks/test/job"], option="enable", is_last=True)
 

@@ -67,8 +67,8 @@ def endpoint(dynamodb_local_url: str) -> Iterator[FaultyEndpoint]:
 
 
 def open_at(url: str, session: boto3.session.Session, time: FakeTime, **settings: Any) -> DynamoTable:
-    facts: dict[str, Any] = {"name": f"bookmarks-{uuid.uuid4().hex}", "region": REGION, "endpoint": url} | settings
-    return DynamoTable(session=session, sleep=time.sleep, monotonic=time.monotonic, random=lambda: 1.0, **facts)
+    details: dict[str, Any] = {"name": f"bookmarks-{uuid.uuid4().hex}", "region": REGION, "endpoint": url} | settings
+    return DynamoTable(session=session, sleep=time.sleep, monotonic=time.monotonic, random=lambda: 1.0, **details)
 
 
 @pytest.fixture

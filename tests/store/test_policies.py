@@ -128,7 +128,7 @@ def new_world(gated: tuple[Gate, boto3.session.Session, DynamoTable], url: str, 
             table.transact([Delete(key)])
     store = BookmarkStore(table, NAMESPACE)
     store.init()
-    shop = Shop(folder, store, machine=_machine())
+    shop = Shop(folder, store, environment=_machine())
     shop.put("a.txt", "1")
     shop.run("copy", "copy/1")
     shop.run("report", upstream="copy")
@@ -181,12 +181,12 @@ def a_rewound_upstream(world: World) -> None:
 def a_committed_run(world: World) -> None:
     """Leave a run that is committed and not published."""
     a_new_file(world)
-    world.shop.machine = _machine(_stop_before_publishing)
+    world.shop.environment = _machine(_stop_before_publishing)
     run = world.shop.begin("copy", "copy/dead")
     world.shop.copy(run)
     with pytest.raises(InterruptedError):
         run.commit()
-    world.shop.machine = _machine()
+    world.shop.environment = _machine()
 
 
 def _machine(at: FaultHook = no_fault) -> RunEnvironment:
@@ -201,7 +201,7 @@ def _stop_before_publishing(point: Failpoint) -> None:
 
 def run_by_dag(world: World, job: str, dag_id: str = "nights") -> None:
     run = ActiveRun.begin(
-        world.store, job, RunIdentity(f"{dag_id}/1", dag_id=dag_id, task_id="run"), world.shop.machine
+        world.store, job, RunIdentity(f"{dag_id}/1", dag_id=dag_id, task_id="run"), world.shop.environment
     )
     world.shop.copy(run)
     run.commit()
@@ -250,12 +250,12 @@ def take_over(world: World) -> None:
 
 
 def finish_the_dead(world: World) -> None:
-    finish(world.store, "copy", world.shop.caller("copy/dead"), world.shop.machine)
+    finish(world.store, "copy", world.shop.identity("copy/dead"), world.shop.environment)
 
 
 def replay(world: World) -> None:
     shop = world.shop
-    run = ReplayRun.begin_replay(shop.store, "copy", shop.caller("copy/2", 2), shop.machine, 2)
+    run = ReplayRun.begin_replay(shop.store, "copy", shop.identity("copy/2", 2), shop.environment, 2)
     shop.copy(run)
     run.commit()
 
@@ -267,7 +267,7 @@ def collect_old_runs(world: World) -> None:
 
 def renew(world: World) -> None:
     run = world.shop.begin("copy")
-    world.store.renew(run._holding, world.shop.machine.lease_time)
+    world.store.renew(run._holding, world.shop.environment.lease_time)
     run.abort("the test says so")
 
 

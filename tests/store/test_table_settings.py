@@ -67,7 +67,7 @@ def test_table_that_is_there_without_it_is_left_as_it_is(
     assert init(moto_url, name) == 0
 
 
-def facts(url: str, name: str, capsys: pytest.CaptureFixture[str], verb: str = "check") -> tuple[dict[str, Any], str]:
+def details(url: str, name: str, capsys: pytest.CaptureFixture[str], verb: str = "check") -> tuple[dict[str, Any], str]:
     """Return what a verb shows as JSON, and what it says on stderr."""
     capsys.readouterr()
     assert main([verb, "--store", f"dynamodb://{name}?region={REGION}&endpoint={url}", "--output", "json"]) == 0
@@ -80,7 +80,7 @@ def test_key_protection_and_tags_of_the_table_are_shown(
     moto_url: str, name: str, verb: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert init(moto_url, name, *ALL) == 0
-    found, said = facts(moto_url, name, capsys, verb)
+    found, said = details(moto_url, name, capsys, verb)
     assert (found["kms_key"], found["deletion_protection"], found["stream"]) == (KEY, True, True)
     assert found["tags"] == {"team": "data", "env": "prod"}
     assert found.get("lost", []) == []
@@ -98,20 +98,20 @@ def test_table_that_has_lost_what_it_was_made_with_is_warned_of(
     client.untag_resource(ResourceArn=described(moto_url, name)["TableArn"], TagKeys=["env"])
     client.close()
 
-    found, said = facts(moto_url, name, capsys)
+    found, said = details(moto_url, name, capsys)
 
     assert found["lost"] == ["deletion protection", "the tag env=prod"]
     assert found["deletion_protection"] is False
     assert "warning: the table was created with deletion protection, the tag env=prod" in said
     assert init(moto_url, name, "--kms-key", KEY, "--tag", "team=data") == 0  # what it shall have from now on
-    assert facts(moto_url, name, capsys) == ({**found, "lost": []}, "")
+    assert details(moto_url, name, capsys) == ({**found, "lost": []}, "")
 
 
 def test_table_that_was_made_without_a_word_has_lost_nothing(
     moto_url: str, name: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert init(moto_url, name) == 0
-    found, said = facts(moto_url, name, capsys)
+    found, said = details(moto_url, name, capsys)
     assert (found["kms_key"], found["deletion_protection"], found["tags"]) == ("DynamoDB's own", False, {})
     assert (found["lost"], said) == ([], "")
 
@@ -121,7 +121,7 @@ def test_local_server_tells_its_deletion_protection(
     dynamodb_local_url: str, name: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert init(dynamodb_local_url, name, "--deletion-protection") == 0
-    found, _ = facts(dynamodb_local_url, name, capsys)
+    found, _ = details(dynamodb_local_url, name, capsys)
     assert (found["deletion_protection"], found["lost"]) == (True, [])
 
 

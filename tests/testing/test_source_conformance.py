@@ -80,10 +80,10 @@ class TestUpstream(SourceConformance):
         return UpstreamSource(self.store, self.job, self.upstream)
 
     def arrive(self, number: int) -> None:
-        machine = RunEnvironment(start_thread=lambda renew: None)
-        run = ActiveRun.begin(self.store, self.upstream, RunIdentity(f"upstream-{number}", 1), machine)
-        facts = {"format": "text", "mode": Mode.APPEND.value}
-        staging = Path(run.place("out", StagingRequest("files", str(self.folder), stats=facts)))
+        environment = RunEnvironment(start_thread=lambda renew: None)
+        run = ActiveRun.begin(self.store, self.upstream, RunIdentity(f"upstream-{number}", 1), environment)
+        figures = {"format": "text", "mode": Mode.APPEND.value}
+        staging = Path(run.place("out", StagingRequest("files", str(self.folder), stats=figures)))
         staging.mkdir(parents=True)
         (staging / "part.txt").write_text(f"{number}\n")
         run.staged(

@@ -104,7 +104,7 @@ class World:
         """Let time go by."""
         self.now += timedelta(**duration)
 
-    def machine(self, lease_time: timedelta = timedelta(minutes=2), at: FaultHook = no_fault) -> RunEnvironment:
+    def environment(self, lease_time: timedelta = timedelta(minutes=2), at: FaultHook = no_fault) -> RunEnvironment:
         """Return the machine of a driver: its clock is the world's, and nobody renews its lease."""
         return RunEnvironment(
             clock=lambda: self.now,
@@ -114,7 +114,7 @@ class World:
             lease_time=lease_time,
         )
 
-    def caller(self, job: str) -> RunIdentity:
+    def identity(self, job: str) -> RunIdentity:
         """Return who makes a run: the task of that name, in the DAG run of this moment."""
         at = to_text(self.now.replace(microsecond=0))
         dag_id, _, task_id = job.partition(".")
@@ -131,28 +131,28 @@ class World:
         job: str,
         reads: Reads | None = None,
         *,
-        caller: RunIdentity | None = None,
-        machine: RunEnvironment | None = None,
+        identity: RunIdentity | None = None,
+        environment: RunEnvironment | None = None,
         minutes: float = 6,
         then: Callable[[ActiveRun], None] = lambda run: None,
     ) -> None:
         """Make one whole run; without `reads` it reads its own folder. `then` comes before the commit."""
-        run = ActiveRun.begin(self.store, job, caller or self.caller(job), machine or self.machine())
+        run = ActiveRun.begin(self.store, job, identity or self.identity(job), environment or self.environment())
         self._copy(run, reads or {"raw": self.from_files(self.folder(job))}, minutes)
         then(run)
         run.commit()
         self.wait(seconds=self.random.uniform(5, 40))
 
-    def fail(self, job: str, error: str, *, caller: RunIdentity | None = None, reads: Reads | None = None) -> None:
+    def fail(self, job: str, error: str, *, identity: RunIdentity | None = None, reads: Reads | None = None) -> None:
         """Make a run that fails when it has read half."""
-        run = ActiveRun.begin(self.store, job, caller or self.caller(job), self.machine())
+        run = ActiveRun.begin(self.store, job, identity or self.identity(job), self.environment())
         self._copy(run, reads or {"raw": self.from_files(self.folder(job))}, 2)
         run.abort(error)
         self.wait(minutes=1)
 
     def hold(self, job: str, lease_time: timedelta = _LONG_LEASE) -> None:
         """Let a run begin that does not end: it lasts as long as its lease."""
-        run = ActiveRun.begin(self.store, job, self.caller(job), self.machine(lease_time))
+        run = ActiveRun.begin(self.store, job, self.identity(job), self.environment(lease_time))
         run.plan("raw", self.from_files(self.folder(job)))
 
     def _copy(self, run: RunSession, reads: Reads, minutes: float) -> None:
@@ -205,11 +205,11 @@ class World:
                 self.run(LAGGING, {"flights": up_to}, minutes=1)
 
     def _raw(self, round_: int) -> None:
-        caller = self.caller(RAW)
+        identity = self.identity(RAW)
         if round_ in (4, 14, 15):
-            self.fail(RAW, "AnalysisException: [PATH_NOT_FOUND] the bucket answered 503 (SlowDown)", caller=caller)
-            caller = replace(caller, attempt=2)
-        self.run(RAW, caller=caller)
+            self.fail(RAW, "AnalysisException: [PATH_NOT_FOUND] the bucket answered 503 (SlowDown)", identity=identity)
+            identity = replace(identity, attempt=2)
+        self.run(RAW, identity=identity)
 
     def _clean(self, round_: int, people: Path) -> None:
         reads: Reads = {"flights": UpstreamSource(self.store, CLEAN, RAW), "people": self.from_files(people)}
@@ -243,13 +243,13 @@ class World:
         self._leave_due(DUE)
 
     def _pause(self, job: str) -> None:
-        caller = self.caller(job)
-        run = DetachedRun.begin(self.store, job, caller, Choice.of("pause", "1", "3"), self.machine())
+        identity = self.identity(job)
+        run = DetachedRun.begin(self.store, job, identity, Choice.of("pause", "1", "3"), self.environment())
         self._copy(run, {"raw": self.from_files(self.folder(job))}, 1)
         run.commit()
 
     def _leave_due(self, job: str) -> None:
-        run = ActiveRun.begin(self.store, job, self.caller(job), self.machine(at=_fail_after_commit))
+        run = ActiveRun.begin(self.store, job, self.identity(job), self.environment(at=_fail_after_commit))
         self._copy(run, {"raw": self.from_files(self.folder(job))}, 1)
         try:
             run.commit()
@@ -259,7 +259,7 @@ class World:
     def _names(self) -> None:
         for name in (WITHOUT_DAG, *ODD):
             self.arrive(self.folder(name), 1, 1)
-            self.run(name, caller=RunIdentity(f"local/{name}"), minutes=0.2)
+            self.run(name, identity=RunIdentity(f"local/{name}"), minutes=0.2)
 
     def _held(self) -> None:
         self.hold(RUNNING)

@@ -19,17 +19,17 @@ REPLACED = (REPLACED_FILES, REPLACED_ROWS, REPLACED_RUNS, PARTLY_READ, MAYBE_PAR
 _RANGES = 20  # of run numbers
 
 
-def replaced_in_words(facts: Mapping[str, Any]) -> str:
+def replaced_in_words(figures: Mapping[str, Any]) -> str:
     """Return what an output with these facts removes.
 
     Example:
         >>> replaced_in_words({"replaced_files": 3, "replaced_rows": 460, "replaced_runs": "1-2"})
         'replaces 3 files (460 rows) of runs 1-2'
     """
-    rows = facts[REPLACED_ROWS]
+    rows = figures[REPLACED_ROWS]
     counted = "rows not known" if rows is None else f"{rows} rows"
-    files = facts[REPLACED_FILES]
-    return f"replaces {files} file{'' if files == 1 else 's'} ({counted}) of {runs_named(facts[REPLACED_RUNS])}"
+    files = figures[REPLACED_FILES]
+    return f"replaces {files} file{'' if files == 1 else 's'} ({counted}) of {runs_named(figures[REPLACED_RUNS])}"
 
 
 def runs_named(ranges: str) -> str:
@@ -59,7 +59,7 @@ def runs_in_words(numbers: Sequence[int]) -> str:
     return ", ".join([*(["..."] if len(ranges) > _RANGES else []), *shown])
 
 
-def replaced_in_all(facts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def replaced_in_all(figures: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Return what outputs of several runs of one execution remove together; nothing where none of them does.
 
     Example:
@@ -67,7 +67,7 @@ def replaced_in_all(facts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         >>> replaced_in_all([one, {"rows": 3}, {**one, "replaced_rows": None}])
         {'replaced_files': 2, 'replaced_rows': None, 'replaced_runs': '1'}
     """
-    told = [each for each in facts if REPLACED_FILES in each]
+    told = [each for each in figures if REPLACED_FILES in each]
     if not told:
         return {}
     rows = [each.get(REPLACED_ROWS) for each in told]

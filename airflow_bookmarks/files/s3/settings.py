@@ -149,7 +149,7 @@ class S3Settings:
                         "was read or changed."
                     )
         access = _access(said.pop("", {}))
-        buckets = tuple(sorted((bucket, _access(facts)) for bucket, facts in said.items()))
+        buckets = tuple(sorted((bucket, _access(details)) for bucket, details in said.items()))
         return cls(access, buckets, _scheme(own.get("scheme")), _connections(own.get("connections", "16")))
 
     def of(self, bucket: str) -> S3Access:
@@ -175,8 +175,8 @@ def _bucket_and_setting(name: str) -> tuple[str, str]:
     return "", name
 
 
-def _access(facts: Mapping[str, str | bool]) -> S3Access:
-    return S3Access(**facts)  # type: ignore[arg-type]  # _value made them what the attributes are
+def _access(details: Mapping[str, str | bool]) -> S3Access:
+    return S3Access(**details)  # type: ignore[arg-type]  # _value made them what the attributes are
 
 
 def _value(key: str, attribute: str, value: str) -> str | bool:

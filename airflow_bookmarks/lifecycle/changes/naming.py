@@ -74,7 +74,7 @@ def check_rename(store: BookmarkStore, key: str, new_name: str) -> tuple[Head, s
     """
     name = check_new_name("job", new_name, ascii_only=store.ascii_names)
     head = store.head(key)
-    entry, taken = store.index_entry(name), store.look(name).head
+    entry, taken = store.index_entry(name), store.snapshot(name).head
     owner = transition.alias_of(entry, name) or name
     if owner == key:
         raise NameTakenError(f"{name!r} is a name of job {key!r} already. Nothing was changed.")
@@ -113,7 +113,7 @@ def adopt(store: BookmarkStore, job: str, from_job: str, *, reason: str, who: st
             raise NameTakenError(f"{name!r} is a name of job {key!r} already. Nothing was changed.")
         if owner is not None:
             raise NameTakenError(f"{name!r} is a name of job {owner!r}. Nothing was changed. Take another name.")
-        own = store.look(name).head
+        own = store.snapshot(name).head
         empty = None if own is None else _emptied(store, name, own, key, entry)
         event: AuditEvent = {"kind": "adopt", **signed(who), "why": reason}
         if transition.add_alias(store, key, head, name, empty, event):

@@ -115,8 +115,8 @@ def preview(store: BookmarkStore, job: str, change: Change) -> ChangePreview:
     again = undone.runs or _read_again(history, change)
     contexts = _contexts_read_again(change)
     named = None if contexts is None else partial(names_in, head=head, contexts=contexts)
-    facts = _retried(store, job, change) or input_of(store, again, named)
-    rows: list[Any] = [f.get("rows") for f in facts]
+    figures = _retried(store, job, change) or input_of(store, again, named)
+    rows: list[Any] = [f.get("rows") for f in figures]
     low = undone.first
     is_cleaned = switch.cleaning is not None
     # Only the source could tell which of it was read before.
@@ -127,8 +127,8 @@ def preview(store: BookmarkStore, job: str, change: Change) -> ChangePreview:
         version=head.version,
         kept=last_kept(history, switch),
         undone=tuple(run.key.number for run in undone.runs),
-        files=None if is_unknown else total(facts, "files"),
-        bytes=None if is_unknown else total(facts, "bytes"),
+        files=None if is_unknown else total(figures, "files"),
+        bytes=None if is_unknown else total(figures, "bytes"),
         rows=None if is_unknown or not all(isinstance(r, int) for r in rows) else sum(rows),
         watermarks=watermarks_moved(head, replace(head, contexts=switch.contexts)),
         consumers={} if low is None else {e.consumer: e.run_number for e in store.edges(job) if e.run_number >= low},
@@ -141,7 +141,7 @@ def preview(store: BookmarkStore, job: str, change: Change) -> ChangePreview:
         left_over=files_left_over(history, switch),
         never_read=_never_read(store, job, head, change, switch),
         moved=moved if isinstance(moved := switch.event.get("moved"), dict) else None,
-        amounts={} if is_unknown else in_other_units(facts),
+        amounts={} if is_unknown else in_other_units(figures),
     )
 
 

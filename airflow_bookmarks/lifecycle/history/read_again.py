@@ -31,7 +31,7 @@ def input_of(
     listed = 0
     for run in runs:
         names = None if names_in is None else names_in(run)
-        for ctx, facts in dict(run.metrics.get("contexts", {})).items():
+        for ctx, figures in dict(run.metrics.get("contexts", {})).items():
             if names is not None and ctx not in names:
                 continue
             try:
@@ -39,11 +39,11 @@ def input_of(
             except (KeyError, StateCorruptError):
                 files = None
             if files is None:
-                unlisted.append(facts)
+                unlisted.append(figures)
                 continue
             sizes |= {(ctx, file.path): file.size_bytes for file in files}
             listed += len(files)
-            rows.append(facts.get("rows"))
+            rows.append(figures.get("rows"))
     is_counted = listed == len(sizes) and all(isinstance(each, int) for each in rows)
     return [*unlisted, {"files": len(sizes), "bytes": sum(sizes.values()), "rows": sum(rows) if is_counted else None}]
 

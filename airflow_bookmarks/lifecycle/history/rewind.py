@@ -164,8 +164,8 @@ def _number(store: BookmarkStore, job: str, reference: str) -> int | None:
 # ---- along with an upstream
 
 
-def rewind_along(store: BookmarkStore, holding: LeaseGrant, wanted: RewindWanted) -> LeaseGrant:
-    """Rewind the consumer held by `holding`, all contexts, to its newest run whose edge lies at or below the run that
+def rewind_along(store: BookmarkStore, grant: LeaseGrant, wanted: RewindWanted) -> LeaseGrant:
+    """Rewind the consumer held by `grant`, all contexts, to its newest run whose edge lies at or below the run that
     its upstream went back to.
 
     The lease goes on under the next fence. The same transaction lists what the undone runs published for cleaning,
@@ -176,30 +176,30 @@ def rewind_along(store: BookmarkStore, holding: LeaseGrant, wanted: RewindWanted
         ChangeRefusedError: a context had another name in that run.
         FencedError: the job is not ours any more. RunUnknownError: that run was collected.
     """
-    job, upstream, target = holding.job, wanted.upstream, wanted.target
-    kept = newest_at_or_below(store, job, holding.base, upstream, target)
+    job, upstream, target = grant.job, wanted.upstream, wanted.target
+    kept = newest_at_or_below(store, job, grant.base, upstream, target)
     if kept is None and target == 0:
         gone = collected_until(store, job)  # the upstream was reset: going back to the beginning needs no run
     else:
         gone = check_uncollected(store, job, 0 if kept is None else kept.key.number)
-    _check_names(job, holding.base, kept, wanted)
-    event: AuditEvent = {"who": holding.caller.run_id, "why": f"upstream {upstream} went back to run {target}"}
+    _check_names(job, grant.base, kept, wanted)
+    event: AuditEvent = {"who": grant.identity.run_id, "why": f"upstream {upstream} went back to run {target}"}
     current = store.head(job)
-    if current.fence != holding.fence:
+    if current.fence != grant.fence:
         raise FencedError(f"job {job!r} was taken over while it was to be rewound along; nothing was changed.")
     history = HistorySnapshot(store, job, current)
     switch = _made_again_along(history, switch_to(history, kept, "rewind", event), wanted)
     if not wanted.keeps:
         switch = _with_clean_along(history, switch, wanted)
     switch = replace(switch, check=collection_check(store, job, gone))
-    after = store.begin_timeline(job, current, switch, keep=holding)
+    after = store.begin_timeline(job, current, switch, keep=grant)
     if after is None:
         raise FencedError(f"job {job!r} was taken over while it was to be rewound along; nothing was changed.")
     outputs = outputs_to_clean(switch)
     elsewhere = f" and {outputs} output(s) in other sinks" if outputs else ""
     said = "bookmark %s: upstream %s went back to run %d; going back along to run %d, %d file(s)%s to clean"
     log.warning(said, job, upstream, target, switch.kept, files_to_clean(switch), elsewhere)
-    return replace(holding, fence=after.fence, base=replace(after, lease=None))
+    return replace(grant, fence=after.fence, base=replace(after, lease=None))
 
 
 def _check_names(job: str, head: Head, kept: Run | None, wanted: RewindWanted) -> None:

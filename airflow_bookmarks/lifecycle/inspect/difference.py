@@ -146,16 +146,16 @@ def _state_diff(
     a: ContextState | None,
     b: ContextState | None,
 ) -> dict[str, Any]:
-    facts_a, facts_b = _state_facts(store_a, job, ctx, a), _state_facts(store_b, job, ctx, b)
+    facts_a, facts_b = _state_figures(store_a, job, ctx, a), _state_figures(store_b, job, ctx, b)
     return {name: _pair(facts_a.get(name), facts_b.get(name)) for name in sorted({*facts_a, *facts_b})
             if facts_a.get(name) != facts_b.get(name)}  # fmt: skip
 
 
-def _state_facts(store: BookmarkStore, job: str, ctx: str, state: ContextState | None) -> dict[str, Any]:
+def _state_figures(store: BookmarkStore, job: str, ctx: str, state: ContextState | None) -> dict[str, Any]:
     payload = stored_position(store, job, ctx, state)
     if state is None or payload is None:
         return {}
-    facts: dict[str, Any] = {
+    figures: dict[str, Any] = {
         "kind": state.kind,
         "source": state.fingerprint,
         "watermark": state.watermark,
@@ -164,8 +164,8 @@ def _state_facts(store: BookmarkStore, job: str, ctx: str, state: ContextState |
     kind = find_kind(state.kind)
     ledger = None if kind is None else kind.ledger(store.blobs.get(payload), store.blobs.get_named)
     if ledger is not None:
-        facts["files"] = len(ledger)
-    return facts
+        figures["files"] = len(ledger)
+    return figures
 
 
 def _place(store: BookmarkStore) -> dict[str, str]:

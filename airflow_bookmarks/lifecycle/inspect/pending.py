@@ -104,7 +104,7 @@ class PendingContext:
         """
         plan, amount = self.plan, self.amount
         counted = {} if amount is None or amount.unit == FILES else {UNIT: amount.unit, COUNT: amount.count}
-        facts: dict[str, Any] = {
+        figures: dict[str, Any] = {
             "ctx": self.ctx,
             "kind": self.kind,
             "source": self.source,
@@ -121,10 +121,10 @@ class PendingContext:
             **({} if self.waiting is None else _recorded(self.waiting)),
         }
         if plan is not None and plan.edge is not None:
-            facts |= {"upstream": plan.edge.job, "runs": list(self.runs), "rows": self.rows}
+            figures |= {"upstream": plan.edge.job, "runs": list(self.runs), "rows": self.rows}
         if with_skipped:
-            facts["skipped_files"] = self.skipped_files()
-        return facts
+            figures["skipped_files"] = self.skipped_files()
+        return figures
 
     def skipped_files(self) -> list[dict[str, Any]]:
         """Return the files that would be left out, by reason: late, settling, overwritten, expired.
@@ -216,7 +216,7 @@ def pending(store: BookmarkStore, job: str) -> PendingInput:
         if pending(store, "flights.clean").is_empty: ...
     """
     now = store.now()
-    head = store.look(job).head
+    head = store.snapshot(job).head
     if head is None:
         why = f"no bookmark named {job!r} in namespace {store.namespace!r}: it has never run, or has another name"
         return PendingInput(job, store.namespace, now, unknown=why)

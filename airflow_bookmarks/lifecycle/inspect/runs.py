@@ -73,8 +73,8 @@ def row(run: Run, living: Ancestry) -> dict[str, Any]:
         "files": total(contexts.values(), "files") if is_measured else None,
         "bytes": total(contexts.values(), "bytes") if is_measured else None,
         "amounts": in_other_units(contexts.values()),
-        READ_AGAIN: _sum([facts.get(READ_AGAIN) for facts in contexts.values()]),
-        "rows": _sum([facts.get("rows") for facts in contexts.values()]),
+        READ_AGAIN: _sum([figures.get(READ_AGAIN) for figures in contexts.values()]),
+        "rows": _sum([figures.get("rows") for figures in contexts.values()]),
         "rows_written": _sum([output.metadata.rows for output in run.outputs.values()]),
         "watermark": watermarks(run.contexts),
         "order": orders(run.contexts),
@@ -83,7 +83,7 @@ def row(run: Run, living: Ancestry) -> dict[str, Any]:
         "committed_at": run.committed_at,
         "published_at": run.published_at,
         "seconds": dict(run.metrics.get("seconds", {})),
-        "contexts": {ctx: dict(facts) for ctx, facts in contexts.items()},
+        "contexts": {ctx: dict(figures) for ctx, figures in contexts.items()},
         "outputs": {name: dict(output.stats) for name, output in run.outputs.items()},
         "error": run.error,
     }
@@ -91,7 +91,7 @@ def row(run: Run, living: Ancestry) -> dict[str, Any]:
 
 def total(measured: Iterable[Mapping[str, Any]], key: str) -> int | None:
     """Return the sum of one count over several contexts or outputs; None if one of them is not known."""
-    return sum_of(facts.get(key) for facts in measured)
+    return sum_of(figures.get(key) for figures in measured)
 
 
 def sum_of(counts: Iterable[int | None]) -> int | None:
@@ -154,7 +154,7 @@ def _file_row(ctx: str, state: str, file: FileInfo) -> dict[str, Any]:
 
 
 def _plans_of(store: BookmarkStore, job: str, reference: str) -> list[tuple[str, Mapping[str, tuple[str, Payload]]]]:
-    head = store.look(job).head
+    head = store.snapshot(job).head
     runs = [] if head is None else _runs_of(store, job, head, reference)
     if head is not None and runs:
         living = store.ancestry(job, head.epoch)

@@ -243,7 +243,7 @@ class _Job:
     turning: Turning | None = None
 
     @classmethod
-    def look(cls, store: BookmarkStore, job: str) -> _Job:
+    def load(cls, store: BookmarkStore, job: str) -> _Job:
         """Read it. What a removal relies on comes first: a later move is a commit, or makes the removal fail."""
         base = collection.base(store, job)
         head = store.head(job)
@@ -262,7 +262,7 @@ class _Job:
 def _collect_job(store: BookmarkStore, name: str, now: datetime, retention: timedelta, dry_run: bool) -> JobCollected:
     cutoff = to_text(now - retention)
     for _ in range(_RACES):
-        job = _Job.look(store, name)
+        job = _Job.load(store, name)
         until, held_by = _bound(job, cutoff)
         gone = _Gone.of(job, until, cutoff)
         if dry_run or _remove(store, job, until, gone):

@@ -35,8 +35,8 @@ _UNMOVED = 3
 def begin(
     store: BookmarkStore,
     job: str,
-    caller: RunIdentity,
-    machine: RunEnvironment,
+    identity: RunIdentity,
+    environment: RunEnvironment,
     *,
     on_conflict: OnConflict = "fail",
     wait_for: timedelta = timedelta(hours=1),
@@ -56,30 +56,30 @@ def begin(
         ChangedMeanwhileError: the name was given to another job since the caller resolved it.
         StateCorruptError: its head is gone, or it can't be taken though nothing moves.
     """
-    deadline = machine.monotonic() + wait_for.total_seconds()
+    deadline = environment.monotonic() + wait_for.total_seconds()
     before, unmoved = None, 0
     while True:
-        seen = store.look(job, caller.run_id)
-        verdict = may_take(seen.head, seen.execution, caller.run_id, caller.attempt, machine.clock())
-        owner = owner_to_bind(store, job, seen.head, caller)
+        seen = store.snapshot(job, identity.run_id)
+        verdict = may_take(seen.head, seen.execution, identity.run_id, identity.attempt, environment.clock())
+        owner = owner_to_bind(store, job, seen.head, identity)
         if verdict is LeaseDecision.ALLOWED:
             check_job_name(store, job, seen.head)
-            holding = store.take(job, caller, seen, machine.lease_time, replays=replays, owner=owner)
-            if holding is not None:
-                machine.at(Failpoint.TAKEN)
-                return holding
+            grant = store.take(job, identity, seen, environment.lease_time, replays=replays, owner=owner)
+            if grant is not None:
+                environment.at(Failpoint.TAKEN)
+                return grant
             unmoved = unmoved + 1 if seen == before else 0
             _check_takeable(store, job, seen, unmoved)
             before = seen
             continue  # it moved between read and take: read again
         if verdict is not LeaseDecision.BUSY:
-            raise _refused(job, caller, verdict)
+            raise _refused(job, identity, verdict)
         if seen.head is not None:
             check_unclaimed(job, seen.head)
-        if on_conflict == "fail" or machine.monotonic() >= deadline:
+        if on_conflict == "fail" or environment.monotonic() >= deadline:
             raise busy_error(job, seen.head)
         log.info("bookmark %s: waiting for %s", job, busy_error(job, seen.head).holder)
-        machine.sleep(_POLL_S)
+        environment.sleep(_POLL_S)
 
 
 def _check_takeable(store: BookmarkStore, job: str, seen: Snapshot, unmoved: int) -> None:
@@ -95,7 +95,7 @@ def _check_takeable(store: BookmarkStore, job: str, seen: Snapshot, unmoved: int
             f"changed. Run the task again: it works on {key!r} then."
         )
     # Read once more: another run may have begun the job and committed since the head was missing.
-    if seen.head is None and RUN_NUMBER in (entry or {}) and store.look(job).head is None:
+    if seen.head is None and RUN_NUMBER in (entry or {}) and store.snapshot(job).head is None:
         raise StateCorruptError(
             f"the head of job {job!r} is gone, and it had one: to begin anew would read everything again, under "
             "numbers that were used. Nothing was read or changed. Restore the table from a backup, or import an export."
@@ -108,9 +108,9 @@ def _check_takeable(store: BookmarkStore, job: str, seen: Snapshot, unmoved: int
         )
 
 
-def _refused(job: str, caller: RunIdentity, verdict: LeaseDecision) -> AttemptRefusedError:
+def _refused(job: str, identity: RunIdentity, verdict: LeaseDecision) -> AttemptRefusedError:
     why = "was killed" if verdict is LeaseDecision.KILLED else "is lower than one that was already seen"
     return AttemptRefusedError(
-        f"job {job!r}: attempt {caller.attempt} of {caller.run_id!r} {why}; a driver that starts late must not work "
-        "on the job any more. Nothing was read or changed. Run the task again: a new attempt may begin."
+        f"job {job!r}: attempt {identity.attempt} of {identity.run_id!r} {why}; a driver that starts late must not "
+        "work on the job any more. Nothing was read or changed. Run the task again: a new attempt may begin."
     )

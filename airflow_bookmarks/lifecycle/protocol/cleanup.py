@@ -207,7 +207,7 @@ def overwritten_for_good(store: BookmarkStore, job: str, undone: Sequence[Run]) 
     return lost
 
 
-def finish_clean(store: BookmarkStore, holding: LeaseGrant, sinks: SinkRegistry = SINKS) -> LeaseGrant:
+def finish_clean(store: BookmarkStore, grant: LeaseGrant, sinks: SinkRegistry = SINKS) -> LeaseGrant:
     """Remove what the head lists, and note that it is done. It can be repeated.
 
     A file whose content has changed stays, with a warning: it is not what the undone runs published.
@@ -222,15 +222,15 @@ def finish_clean(store: BookmarkStore, holding: LeaseGrant, sinks: SinkRegistry 
         PublishError: something can't be removed; the clean stays to be done.
         FencedError: the job is not ours any more; whoever took it over does the clean.
     """
-    if holding.base.cleaning is None:
-        return holding
-    listed = CleanList.decode(store.blobs.get(holding.base.cleaning))
-    _burn_tokens(_ground(store, holding.job, holding.base.epoch), holding.fence, listed, sinks)
+    if grant.base.cleaning is None:
+        return grant
+    listed = CleanList.decode(store.blobs.get(grant.base.cleaning))
+    _burn_tokens(_ground(store, grant.job, grant.base.epoch), grant.fence, listed, sinks)
     # Prepared after the burn: the sink may look here for what it removes, and nothing is added to that any more.
-    prepared = prepare_clean(store, holding.job, holding.base.epoch, listed, sinks)
+    prepared = prepare_clean(store, grant.job, grant.base.epoch, listed, sinks)
     log.info(
         "bookmark %s: cleaning: %d staging folders, %d published files%s",
-        holding.job,
+        grant.job,
         len(listed.folders),
         len(listed.files),
         f", {len(listed.parts)} outputs that are no files" if listed.parts else "",
@@ -243,8 +243,8 @@ def finish_clean(store: BookmarkStore, holding: LeaseGrant, sinks: SinkRegistry 
             with named_failure(part.sink, part, _REST_STAYS, PublishError):
                 each.remove_visible()
     except OSError as error:
-        raise PublishError(f"job {holding.job!r}: a clean can't go on: {error}. {_REST_STAYS}") from error
-    return store.note_clean(holding)
+        raise PublishError(f"job {grant.job!r}: a clean can't go on: {error}. {_REST_STAYS}") from error
+    return store.note_clean(grant)
 
 
 def prepare_clean(

@@ -43,7 +43,7 @@ class ExecutionOutcome(Enum):
 
 def outcome(store: BookmarkStore, job: str, run_id: str) -> tuple[ExecutionOutcome, Snapshot]:
     """Return the outcome of an execution: whether it began, committed, and whether its publish is due or done."""
-    seen = store.look(job, run_id)
+    seen = store.snapshot(job, run_id)
     if seen.execution is None or seen.execution.attempt == 0 or seen.head is None:
         return ExecutionOutcome.NOT_BEGUN, seen
     if seen.execution.is_finished and seen.execution.replaying is None:
@@ -54,7 +54,7 @@ def outcome(store: BookmarkStore, job: str, run_id: str) -> tuple[ExecutionOutco
     return (ExecutionOutcome.DUE if due.is_last or due.replayed_by is not None else ExecutionOutcome.PARTLY_DUE), seen
 
 
-def finish(store: BookmarkStore, job: str, caller: RunIdentity, machine: RunEnvironment) -> Summary:
+def finish(store: BookmarkStore, job: str, identity: RunIdentity, environment: RunEnvironment) -> Summary:
     """Make sure that the execution has published, by publishing what it committed; return its last run.
 
     Call it only after the driver process has ended: the worker takes over the lease of its attempt.
@@ -64,27 +64,27 @@ def finish(store: BookmarkStore, job: str, caller: RunIdentity, machine: RunEnvi
         PublishError: committed, and can't be published.
         JobBusyError: committed, and another run has the job by now: it publishes what is due.
     """
-    state, seen = outcome(store, job, caller.run_id)
+    state, seen = outcome(store, job, identity.run_id)
     if state is ExecutionOutcome.NOT_BEGUN:
         raise NotCommittedError(
-            f"job {job!r}: Spark ended and no bookmark run of {caller.run_id!r} ever began. Nothing was committed. "
+            f"job {job!r}: Spark ended and no bookmark run of {identity.run_id!r} ever began. Nothing was committed. "
             "Does the script open `with BookmarkedJob(spark) as job:`, under this job's name? With "
             "bookmark_option='disable' no commit is asked for."
         )
     if state in (ExecutionOutcome.DUE, ExecutionOutcome.PARTLY_DUE):
-        publish_due(store, job, caller, machine, seen)
-        state, seen = outcome(store, job, caller.run_id)
+        publish_due(store, job, identity, environment, seen)
+        state, seen = outcome(store, job, identity.run_id)
     if state is ExecutionOutcome.FINISHED:
         return last_summary(store, job, seen)
     made = last_part(store, job, seen)
     if made is not None:
         raise NotCommittedError(
-            f"job {job!r}: {caller.run_id!r} is committed and published up to run {made}, and Spark ended before its "
+            f"job {job!r}: {identity.run_id!r} is committed and published up to run {made}, and Spark ended before its "
             "last run was made: a loop over batches that was left, or an exception in it. What is left is not read "
             "yet, and nothing is read twice. Run the task again."
         )
     raise NotCommittedError(
-        f"job {job!r}: Spark ended and {caller.run_id!r} (attempt {caller.attempt}) has not committed. State and "
+        f"job {job!r}: Spark ended and {identity.run_id!r} (attempt {identity.attempt}) has not committed. State and "
         "targets are as before; the next run reads that input again. The driver's log says why: an exception in "
         "the block, sys.exit, or a script that never leaves the block."
     )
@@ -100,7 +100,9 @@ def last_part(store: BookmarkStore, job: str, seen: Snapshot) -> int | None:
     return None if run is None or run.is_last else last
 
 
-def publish_due(store: BookmarkStore, job: str, caller: RunIdentity, machine: RunEnvironment, seen: Snapshot) -> None:
+def publish_due(
+    store: BookmarkStore, job: str, identity: RunIdentity, environment: RunEnvironment, seen: Snapshot
+) -> None:
     """Publish what an execution has committed, under the lease of its attempt, whose driver has ended.
 
     Raises:
@@ -112,24 +114,24 @@ def publish_due(store: BookmarkStore, job: str, caller: RunIdentity, machine: Ru
     if due is not None:
         check_known_sinks(job, due)
     SINKS.check_roots(Territory(store.namespace, job), [] if seen.head is None else list(seen.head.staging))
-    lease = seen.head.holder(machine.clock()) if seen.head is not None else None
-    if lease is not None and lease.run_id != caller.run_id:
+    lease = seen.head.holder(environment.clock()) if seen.head is not None else None
+    if lease is not None and lease.run_id != identity.run_id:
         # A living run of another execution publishes what is due before it plans, so its job must not be taken.
         raise busy_error(job, seen.head)
     replays = seen.execution.replaying if seen.execution is not None else None
-    holding = store.take(job, caller, seen, machine.lease_time, replays=replays)
-    if due is None or holding is None:
+    grant = store.take(job, identity, seen, environment.lease_time, replays=replays)
+    if due is None or grant is None:
         raise NotCommittedError(
             f"job {job!r} was taken over by another run, which publishes what is due; see its task."
         )
     log.warning("bookmark %s: run %s is committed and its driver is gone; the worker publishes it", job, due.key)
     try:
-        publish_run(store, holding, due, machine)
-        store.mark(holding, due, is_own=True)
+        publish_run(store, grant, due, environment)
+        store.mark(grant, due, is_own=True)
     except (PublishError, OutOfBoundsError):
-        store.release(holding)  # no other run has to wait for the end of a lease whose driver has ended
+        store.release(grant)  # no other run has to wait for the end of a lease whose driver has ended
         raise
-    sweep_after_mark(store, job, holding.base.staging, due.key.fence)
+    sweep_after_mark(store, job, grant.base.staging, due.key.fence)
 
 
 def _due_run(store: BookmarkStore, job: str, seen: Snapshot) -> Run | None:
@@ -138,23 +140,23 @@ def _due_run(store: BookmarkStore, job: str, seen: Snapshot) -> Run | None:
     return store.run(job, seen.head.publishing)
 
 
-def side_summary(store: BookmarkStore, job: str, caller: RunIdentity, option: str) -> Summary:
+def side_summary(store: BookmarkStore, job: str, identity: RunIdentity, option: str) -> Summary:
     """Return the summary of a pause or disable run from its side record; without one, it claims nothing."""
     records: list[dict[str, Any]] = store.sides(job)
     made = [
         Summary(
             job=job,
             namespace=store.namespace,
-            run_id=caller.run_id,
+            run_id=identity.run_id,
             option=option,
             is_published=True,
             contexts=record["contexts"],
             outputs=record["outputs"],
         )
         for record in records
-        if (record.get("run_id"), record.get("attempt")) == (caller.run_id, caller.attempt)
+        if (record.get("run_id"), record.get("attempt")) == (identity.run_id, identity.attempt)
     ]
-    return joined(made) if made else Summary(job, store.namespace, caller.run_id, option)
+    return joined(made) if made else Summary(job, store.namespace, identity.run_id, option)
 
 
 def last_summary(store: BookmarkStore, job: str, seen: Snapshot) -> Summary:

@@ -43,23 +43,23 @@ class RunEnvironment:
 class Renewer:
     """Renews the lease of a holding every quarter of its time until stopped or fenced."""
 
-    def __init__(self, store: BookmarkStore, machine: RunEnvironment) -> None:
-        self._store, self._machine = store, machine
+    def __init__(self, store: BookmarkStore, environment: RunEnvironment) -> None:
+        self._store, self._machine = store, environment
         self._holding: LeaseGrant | None = None
         self._stop = threading.Event()
         self.fenced: FencedError | None = None
 
-    def start(self, holding: LeaseGrant) -> None:
-        """Begin to renew the lease of `holding`."""
-        self._holding = holding
+    def start(self, grant: LeaseGrant) -> None:
+        """Begin to renew the lease of `grant`."""
+        self._holding = grant
         if self._machine.start_thread is not None:
             self._machine.start_thread(self._run)
         else:
             threading.Thread(target=copy_context().run, args=(self._run,), name="bookmark-lease", daemon=True).start()
 
-    def switch(self, holding: LeaseGrant) -> None:
+    def switch(self, grant: LeaseGrant) -> None:
         """Go on with another holding of the same job (the next fence of the same execution)."""
-        self._holding = holding
+        self._holding = grant
 
     def rest(self) -> None:
         """Renew nothing until `switch`: a transaction of this run is about to replace the holding."""
@@ -77,16 +77,16 @@ class Renewer:
 
     def renew_once(self) -> None:
         """Renew now; a store that does not answer is tried again next time; a lost fence is kept for the run to see."""
-        holding = self._holding
-        if holding is None or self._stop.is_set():
+        grant = self._holding
+        if grant is None or self._stop.is_set():
             return
         try:
-            self._store.renew(holding, self._machine.lease_time)
+            self._store.renew(grant, self._machine.lease_time)
         except FencedError as error:
-            if holding is self._holding and not self._stop.is_set():
+            if grant is self._holding and not self._stop.is_set():
                 self.fenced = error
-                log.error("bookmark %s: %s", holding.job, error)
+                log.error("bookmark %s: %s", grant.job, error)
         except StoreError as error:
             if self._stop.is_set():
                 return
-            log.warning("bookmark %s: the lease could not be renewed, trying again: %s", holding.job, error)
+            log.warning("bookmark %s: the lease could not be renewed, trying again: %s", grant.job, error)

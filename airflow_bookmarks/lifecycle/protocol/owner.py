@@ -30,7 +30,7 @@ def owner_of(store: BookmarkStore, job: str, head: Head | None) -> str | None:
     return None if head is None else owner_in(store.index_entry(job))
 
 
-def owner_to_bind(store: BookmarkStore, job: str, head: Head | None, caller: RunIdentity) -> str | None:
+def owner_to_bind(store: BookmarkStore, job: str, head: Head | None, identity: RunIdentity) -> str | None:
     """Return the DAG that a take of a job is to bind as its owner; None if it binds none.
 
     For a virtual shard that begins, that is the DAG that owns the others; for a whole job, the one that owns its
@@ -39,32 +39,32 @@ def owner_to_bind(store: BookmarkStore, job: str, head: Head | None, caller: Run
     Raises:
         OwnerError: the job belongs to another DAG, which does not share it.
     """
-    if caller.dag_id is None:
+    if identity.dag_id is None:
         return None
-    owner = check_owner(store, job, head, caller)
+    owner = check_owner(store, job, head, identity)
     if head is None or head.owner is None:
         # Without its index entry the owner is unknown, and the commit is refused.
         is_lost = head is not None and store.index_entry(job) is None
-        return None if is_lost else owner or caller.dag_id
+        return None if is_lost else owner or identity.dag_id
     return None
 
 
-def check_owner(store: BookmarkStore, job: str, head: Head | None, caller: RunIdentity) -> str | None:
+def check_owner(store: BookmarkStore, job: str, head: Head | None, identity: RunIdentity) -> str | None:
     """Make sure that a run of the caller's DAG may begin on a job; return the job's owner.
 
     Raises:
         OwnerError: the job belongs to another DAG, which does not share it.
     """
-    if caller.dag_id is None or (head is not None and head.owner == caller.dag_id):
-        return caller.dag_id
+    if identity.dag_id is None or (head is not None and head.owner == identity.dag_id):
+        return identity.dag_id
     owner = owner_of(store, job, head)
     shared = () if head is None else head.shared_with
-    if owner is None or not may_run(owner, shared, caller.dag_id):
+    if owner is None or not may_run(owner, shared, identity.dag_id):
         others = _kin(store, job)
         owner = owner or _owner_among(store, others)
         shared = (*shared, *(dag_id for each in others.values() for dag_id in each.shared_with))
-    if not may_run(owner, shared, caller.dag_id):
-        raise _refused(job, str(owner), caller.dag_id)
+    if not may_run(owner, shared, identity.dag_id):
+        raise _refused(job, str(owner), identity.dag_id)
     return owner
 
 

@@ -41,11 +41,11 @@ _STAYS_DUE = "The run stays committed, and its publish stays due. Mend the cause
 
 
 def publish_run(
-    store: BookmarkStore, holding: LeaseGrant, run: Run, machine: RunEnvironment, sinks: SinkRegistry = SINKS
+    store: BookmarkStore, grant: LeaseGrant, run: Run, environment: RunEnvironment, sinks: SinkRegistry = SINKS
 ) -> int:
     """Publish every output of a run; return the number of files made visible.
 
-    `run` is the item as the publisher first saw it: its lists are never read anew half-way. `holding` is the
+    `run` is the item as the publisher first saw it: its lists are never read anew half-way. `grant` is the
     publisher's: before a sink deletes it makes sure that the job is still its own, because what a dropped publish meant
     to replace is living data.
 
@@ -54,19 +54,19 @@ def publish_run(
         SinkUnknownError: the kind of one is not known here; nothing was published, and the publish stays due.
         FencedError: the job was taken from the publisher before its deletes.
     """
-    machine.at(Failpoint.PUBLISHING)
-    steps = steps_of(machine)
+    environment.at(Failpoint.PUBLISHING)
+    steps = steps_of(environment)
     total = 0
-    for output, each in list(_publications(store, holding.job, run, sinks)):
+    for output, each in list(_publications(store, grant.job, run, sinks)):
         with named_failure(output.entry.sink, output, _STAYS_DUE, PublishError):
-            total += each.publish(lambda what: store.check_held(holding, what), steps)
-    machine.at(Failpoint.PUBLISHED)
+            total += each.publish(lambda what: store.check_held(grant, what), steps)
+    environment.at(Failpoint.PUBLISHED)
     return total
 
 
-def steps_of(machine: RunEnvironment) -> PublishSteps:
+def steps_of(environment: RunEnvironment) -> PublishSteps:
     """Return what a publish tells a run: each step, with the time between them."""
-    return PublishSteps(lambda: machine.at(Failpoint.MOVED), machine.monotonic)
+    return PublishSteps(lambda: environment.at(Failpoint.MOVED), environment.monotonic)
 
 
 def _publications(

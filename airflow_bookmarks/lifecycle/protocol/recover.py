@@ -30,8 +30,8 @@ log = logging.getLogger(__name__)
 
 def recover(
     store: BookmarkStore,
-    holding: LeaseGrant,
-    machine: RunEnvironment,
+    grant: LeaseGrant,
+    environment: RunEnvironment,
     sinks: SinkRegistry = SINKS,
 ) -> tuple[LeaseGrant, Run | None]:
     """Finish a clean, publish what is due, then settle every open run.
@@ -47,27 +47,27 @@ def recover(
         SourceUnknownError: an open run reads a source of a kind that this version does not know.
     """
     # The whole list before the first change: a job whose state names files of others publishes nothing by halves.
-    sinks.check_roots(Territory(store.namespace, holding.job), list(holding.base.staging))
-    holding = finish_clean(store, holding, sinks)
-    if holding.base.publishing is not None:
-        holding = finish_publish(store, holding, machine, sinks)
+    sinks.check_roots(Territory(store.namespace, grant.job), list(grant.base.staging))
+    grant = finish_clean(store, grant, sinks)
+    if grant.base.publishing is not None:
+        grant = finish_publish(store, grant, environment, sinks)
     adopted: Run | None = None
-    opened = list(store.open_runs(holding.job, holding.base))
+    opened = list(store.open_runs(grant.job, grant.base))
     for run in opened:  # before the first of them is settled
-        check_known_sinks(holding.job, run, sinks)
-        check_known_sources(holding.job, run)
+        check_known_sinks(grant.job, run, sinks)
+        check_known_sources(grant.job, run)
     for run in opened:
-        if adopted is None and _has_landed(store, holding, run, sinks) and _is_same_position(holding, run):
-            adopted = store.adopt(holding, run)
+        if adopted is None and _has_landed(store, grant, run, sinks) and _is_same_position(grant, run):
+            adopted = store.adopt(grant, run)
             log.warning(
-                "bookmark %s: the rows of run %s had landed; it is taken over and committed", holding.job, run.key
+                "bookmark %s: the rows of run %s had landed; it is taken over and committed", grant.job, run.key
             )
         else:
-            store.abandon(holding, run)
+            store.abandon(grant, run)
             left = "had failed" if run.state is RunState.FAILED else "was left open"
-            log.info("bookmark %s: run %s (%s) %s and is given up", holding.job, run.key, run.run_id, left)
-    machine.at(Failpoint.RECOVERED)
-    return holding, adopted
+            log.info("bookmark %s: run %s (%s) %s and is given up", grant.job, run.key, run.run_id, left)
+    environment.at(Failpoint.RECOVERED)
+    return grant, adopted
 
 
 def check_known_sinks(job: str, run: Run, sinks: SinkRegistry = SINKS) -> None:
@@ -128,26 +128,26 @@ def made_by(run: Run) -> str:
 
 def finish_publish(
     store: BookmarkStore,
-    holding: LeaseGrant,
-    machine: RunEnvironment,
+    grant: LeaseGrant,
+    environment: RunEnvironment,
     sinks: SinkRegistry = SINKS,
 ) -> LeaseGrant:
     """Publish and mark the run that the head names as due, whatever its epoch."""
-    key = holding.base.publishing
+    key = grant.base.publishing
     if key is None:
-        raise PublishError(f"job {holding.job!r} has no publish due")
-    run = store.run(holding.job, key)
+        raise PublishError(f"job {grant.job!r} has no publish due")
+    run = store.run(grant.job, key)
     if run is None:
         raise StateCorruptError(
-            f"job {holding.job!r}: the head says that run {key} is to be published, and there is no such run item. "
+            f"job {grant.job!r}: the head says that run {key} is to be published, and there is no such run item. "
             "Nothing was changed. Restore the table from a backup, or reset the job."
         )
-    check_known_sinks(holding.job, run, sinks)
-    log.info("bookmark %s: run %s is committed and not published; publishing it", holding.job, key)
-    publish_run(store, holding, run, machine, sinks)
-    after = store.mark(holding, run, is_own=False)
+    check_known_sinks(grant.job, run, sinks)
+    log.info("bookmark %s: run %s is committed and not published; publishing it", grant.job, key)
+    publish_run(store, grant, run, environment, sinks)
+    after = store.mark(grant, run, is_own=False)
     if after is None:
-        raise StateCorruptError(f"job {holding.job!r}: the mark of run {key} released a lease that it must keep")
+        raise StateCorruptError(f"job {grant.job!r}: the mark of run {key} released a lease that it must keep")
     return after
 
 
@@ -157,26 +157,26 @@ _STAYS_OPEN = (
 )
 
 
-def _has_landed(store: BookmarkStore, holding: LeaseGrant, run: Run, sinks: SinkRegistry) -> bool:
+def _has_landed(store: BookmarkStore, grant: LeaseGrant, run: Run, sinks: SinkRegistry) -> bool:
     landed = False
     for name, entry in run.outputs.items():
         sink = sinks.find_committing(entry.sink)
         if sink is not None:
-            output = stored_output(store, holding.job, run, name)
+            output = stored_output(store, grant.job, run, name)
             with named_failure(sink.kind, output, _STAYS_OPEN):
-                sink.burn(output, holding.fence)
+                sink.burn(output, grant.fence)
                 landed = sink.landed(output) or landed
     return landed
 
 
-def _is_same_position(holding: LeaseGrant, run: Run) -> bool:
+def _is_same_position(grant: LeaseGrant, run: Run) -> bool:
     # By position and not by epoch or version: a rewind to the last run leaves the position where it was, and rows that
     # have landed must be carried over it, or they come twice.
-    is_same_state = run.job_state is None or run.job_state.starts_from == starts_from(holding.base, STATE_CONTEXT)
+    is_same_state = run.job_state is None or run.job_state.starts_from == starts_from(grant.base, STATE_CONTEXT)
     return (
         is_same_state
-        and run.key.number == holding.run_number
-        and all(plan.metadata.starts_from == starts_from(holding.base, ctx) for ctx, plan in run.plans.items())
+        and run.key.number == grant.run_number
+        and all(plan.metadata.starts_from == starts_from(grant.base, ctx) for ctx, plan in run.plans.items())
     )
 
 

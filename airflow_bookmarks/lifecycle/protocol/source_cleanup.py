@@ -140,7 +140,7 @@ class _Tally:
 
 def put_away(
     store: BookmarkStore,
-    holding: LeaseGrant,
+    grant: LeaseGrant,
     ctx: str,
     planned: FilePlan,
     committed: FilePlan,
@@ -160,31 +160,31 @@ def put_away(
     """
     if disposal.is_kept or committed.edge is not None:
         return
-    label, tally = f"bookmark {holding.job}, context {ctx}", _Tally()
+    label, tally = f"bookmark {grant.job}, context {ctx}", _Tally()
     try:
-        left = leftovers(store, holding, ctx, known_files(planned))
+        left = leftovers(store, grant, ctx, known_files(planned))
         if len(left):
             log.info("%s: %d files of earlier runs were left, and go now", label, len(left))
         _dispose_all(
             _Ground(
                 open_filesystem(committed.roots[0]),
-                _bounds(store, holding, ctx, committed, disposal),
+                _bounds(store, grant, ctx, committed, disposal),
                 committed.roots,
                 disposal,
-                f"run-{holding.key}.{holding.job}",
+                f"run-{grant.key}.{grant.job}",
                 tally,
             ),
             _unwanted(label, Listing.of([*committed.files, *left]), still_wanted, tally),
-            lambda: store.head(holding.job).epoch == holding.base.epoch,
+            lambda: store.head(grant.job).epoch == grant.base.epoch,
         )
     except (BookmarkError, OSError) as error:
         tally.first_error = tally.first_error or str(error)
     _log(label, disposal, tally)
 
 
-def _bounds(store: BookmarkStore, holding: LeaseGrant, ctx: str, plan: FilePlan, disposal: Disposal) -> SourceBounds:
-    item = f"RUN {holding.key}, context {ctx!r}"
-    return SourceBounds(Territory(store.namespace, holding.job), item, frozenset(plan.roots), disposal.archive_to)
+def _bounds(store: BookmarkStore, grant: LeaseGrant, ctx: str, plan: FilePlan, disposal: Disposal) -> SourceBounds:
+    item = f"RUN {grant.key}, context {ctx!r}"
+    return SourceBounds(Territory(store.namespace, grant.job), item, frozenset(plan.roots), disposal.archive_to)
 
 
 def _unwanted(label: str, files: Listing, still_wanted: StillWanted, tally: _Tally) -> list[FileInfo]:
@@ -216,7 +216,7 @@ def log_kept(job: str, ctx: str, disposal: Disposal, files: int, why: str) -> No
     )
 
 
-def leftovers(store: BookmarkStore, holding: LeaseGrant, ctx: str, known: Listing) -> Listing:
+def leftovers(store: BookmarkStore, grant: LeaseGrant, ctx: str, known: Listing) -> Listing:
     """Return the known files that one of the last runs has read and was to put away.
 
     It searches only if there are known files at all, and at most the plans of `LOOKED_BACK` runs. Where the option is
@@ -224,7 +224,7 @@ def leftovers(store: BookmarkStore, holding: LeaseGrant, ctx: str, known: Listin
     """
     waiting = {file.path: file for file in known}
     found: list[FileInfo] = []
-    for run in _last_runs(store, holding) if waiting else ():
+    for run in _last_runs(store, grant) if waiting else ():
         entry = run.plans.get(ctx)
         if entry is None or not has_ledger(entry.kind) or entry.metadata.on_published is None:
             continue
@@ -241,9 +241,9 @@ def leftovers(store: BookmarkStore, holding: LeaseGrant, ctx: str, known: Listin
     return Listing.of(found)
 
 
-def _last_runs(store: BookmarkStore, holding: LeaseGrant) -> list[Run]:
-    living = store.ancestry(holding.job, holding.base.epoch)
-    runs = store.runs(holding.job, until=holding.base.run_number, reverse=True)
+def _last_runs(store: BookmarkStore, grant: LeaseGrant) -> list[Run]:
+    living = store.ancestry(grant.job, grant.base.epoch)
+    runs = store.runs(grant.job, until=grant.base.run_number, reverse=True)
     return list(islice(living_runs(runs, living), LOOKED_BACK))
 
 

@@ -62,14 +62,14 @@ class ContextOutcome:
     def stats(self, watermark_before: str | None) -> dict[str, Any]:
         """Return what the run record says of the context."""
         planned = stats_of(self.plan) if self.stored_stats is None else self.stored_stats
-        facts = {**planned, "rows": self.rows, "watermark_before": watermark_before}
+        figures = {**planned, "rows": self.rows, "watermark_before": watermark_before}
         if self.schema_change:
-            facts["schema_change"] = self.schema_change
+            figures["schema_change"] = self.schema_change
         if not self.is_read_whole:
-            facts[IS_READ_WHOLE] = False
+            figures[IS_READ_WHOLE] = False
         if self.greatest is not None:
-            facts |= {"watermark_column": self.greatest.column, "greatest": self.greatest.value}
-        return facts
+            figures |= {"watermark_column": self.greatest.column, "greatest": self.greatest.value}
+        return figures
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,7 +50,7 @@ class ItemBodies:
 class CommitPreparation:
     """What a run that holds the job knows when it commits: its head, `job.state`, its item and its time."""
 
-    holding: LeaseGrant
+    grant: LeaseGrant
     reader: ContextReader
     states: JobStates
     bodies: ItemBodies
@@ -101,7 +101,7 @@ class CommitPreparation:
         position = context.advance(plan)
         if position is None and context.found.moved is not None:
             position = context.found.moved.position  # nothing is new, and the place is
-        elif position is None and ctx not in self.holding.base.contexts:
+        elif position is None and ctx not in self.grant.base.contexts:
             position = position_at_start(context.found, plan)
         return None if position is None else with_order(context.source.kind, position)
 
@@ -134,7 +134,7 @@ class CommitPreparation:
             keeps_column=True,  # the content of its rows died with its driver
             is_read_whole=entry.metadata.on_published is None,
             # Its rows are there: what a version before has let a plan say is no reason to refuse it now.
-            stored_stats=None if isinstance(plan, FilePlan) else _facts_of_plan(entry),
+            stored_stats=None if isinstance(plan, FilePlan) else _stats_of_plan(entry),
         )
 
     def _adopted_position(self, adopted: Run, ctx: str, plan: Any) -> Position | None:
@@ -145,7 +145,7 @@ class CommitPreparation:
             return None if position is None else with_order(entry.kind, position)
         except MisuseError as error:
             raise MisuseError(
-                f"job {self.holding.job!r}, context {ctx!r}: the rows of run {adopted.key.number} are there, and it "
+                f"job {self.grant.job!r}, context {ctx!r}: the rows of run {adopted.key.number} are there, and it "
                 f"can't be committed: {error} The next run of the job then commits it."
             ) from error
 
@@ -153,9 +153,9 @@ class CommitPreparation:
 
     def _outcome(self, contexts: Mapping[str, ContextOutcome]) -> RunOutcome:
         return RunOutcome(
-            self.holding.job,
-            self.holding.key,
-            self.holding.base.contexts,
+            self.grant.job,
+            self.grant.key,
+            self.grant.base.contexts,
             contexts,
             state_changed=self.states.has_changed,
             state_stats=self.states.stats(),
@@ -174,6 +174,6 @@ class CommitPreparation:
         return self.bodies.payloads({ctx: schema.encode() for ctx, schema in schemas.items() if schema is not None})
 
 
-def _facts_of_plan(entry: PlanEntry) -> dict[str, Any]:
+def _stats_of_plan(entry: PlanEntry) -> dict[str, Any]:
     """Return what a plan itself said when it was stored, without what its run has added."""
     return {name: value for name, value in entry.stats.items() if name not in (STARTS_FROM, STARTS_OVER)}

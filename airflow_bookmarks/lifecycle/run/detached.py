@@ -28,7 +28,7 @@ from airflow_bookmarks.lifecycle.run.checks.expectation import Expects
 from airflow_bookmarks.lifecycle.run.commit_builder import is_over_bound
 from airflow_bookmarks.lifecycle.run.side.new_input import NewInput
 from airflow_bookmarks.lifecycle.run.side.publish import DetachedPublish
-from airflow_bookmarks.lifecycle.run.side.record import SideRecord, context_facts
+from airflow_bookmarks.lifecycle.run.side.record import SideRecord, context_figures
 from airflow_bookmarks.lifecycle.run.side.walk import BatchWalk, positions_after
 from airflow_bookmarks.lifecycle.run.side.window import PauseWindow
 from airflow_bookmarks.lifecycle.run.use.inputs import PlannedContext
@@ -71,9 +71,9 @@ class DetachedRun(ReadsContexts, KeepsState, Expects, WritesManifests, RecordsUs
         self,
         store: BookmarkStore,
         job: str,
-        caller: RunIdentity,
+        identity: RunIdentity,
         choice: Choice,
-        machine: RunEnvironment,
+        environment: RunEnvironment,
         head: Head | None,
         start: Start = BEGINNING,
         walk: BatchWalk | None = None,
@@ -81,12 +81,18 @@ class DetachedRun(ReadsContexts, KeepsState, Expects, WritesManifests, RecordsUs
     ) -> None:
         super().__init__(job)
         self._sinks = sinks
-        self._store, self._job, self._caller, self._choice, self._environment = store, job, caller, choice, machine
+        self._store, self._job, self._caller, self._choice, self._environment = (
+            store,
+            job,
+            identity,
+            choice,
+            environment,
+        )
         self._head = head or Head()
         self._reader = ContextReader(store, job, self._head, start)
         self._states = JobStates(self._reader)
         self._id = store.new_id()
-        self._stopwatch = Stopwatch(machine.monotonic)
+        self._stopwatch = Stopwatch(environment.monotonic)
         self._window: PauseWindow | None = None
         self._start, self._walk = start, walk
         self._new = NewInput(store, job, self._reader, walk, is_blind=choice.option is Option.DISABLE)
@@ -94,16 +100,16 @@ class DetachedRun(ReadsContexts, KeepsState, Expects, WritesManifests, RecordsUs
         self._batch = 1
         self._overwriting: set[str] = set()  # the outputs that may replace what runs have published
         self._is_over = False
-        self._record = SideRecord(store, job, caller, choice)
+        self._record = SideRecord(store, job, identity, choice)
 
     @classmethod
     def begin(
         cls,
         store: BookmarkStore,
         job: str,
-        caller: RunIdentity,
+        identity: RunIdentity,
         choice: Choice,
-        machine: RunEnvironment,
+        environment: RunEnvironment,
         *,
         start: Start = BEGINNING,
         in_batches: bool = False,
@@ -120,11 +126,11 @@ class DetachedRun(ReadsContexts, KeepsState, Expects, WritesManifests, RecordsUs
             OwnerError: the job belongs to another DAG than the caller's, which does not share it.
         """
         walk = BatchWalk() if in_batches else None
-        head = store.look(job).head
-        check_owner(store, job, head, caller)
+        head = store.snapshot(job).head
+        check_owner(store, job, head, identity)
         if choice.option is Option.DISABLE:
-            return cls(store, job, caller, choice, machine, None, walk=walk, sinks=sinks)
-        run = cls(store, job, caller, choice, machine, head, start, walk, sinks)
+            return cls(store, job, identity, choice, environment, None, walk=walk, sinks=sinks)
+        run = cls(store, job, identity, choice, environment, head, start, walk, sinks)
         if choice.from_run is not None and choice.to_run is not None:
             window = PauseWindow.of(store, job, run._head, choice.from_run, choice.to_run)
             run._window, run._walk = window, None  # one run reads all of it
@@ -297,7 +303,7 @@ class DetachedRun(ReadsContexts, KeepsState, Expects, WritesManifests, RecordsUs
             ctx: recheck_plan(self._job, ctx, context.source, context.plan, context.on_missing)
             for ctx, context in self._inputs.items()
         }
-        contexts, positions = context_facts(self._inputs, plans), self._positions_after(plans)
+        contexts, positions = context_figures(self._inputs, plans), self._positions_after(plans)
         increment = increment_of(plans, state_changed=self._states.has_changed)
         publisher = self._publisher()
         replaced, prepared = publisher.replaced(increment), publisher.prepared(increment)

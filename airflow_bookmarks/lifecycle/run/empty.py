@@ -49,7 +49,7 @@ def log_pending(seen: PendingInput) -> None:
 
 
 def commit_empty(
-    store: BookmarkStore, job: str, caller: RunIdentity, machine: RunEnvironment, manifest_uri: str | None = None
+    store: BookmarkStore, job: str, identity: RunIdentity, environment: RunEnvironment, manifest_uri: str | None = None
 ) -> Summary | None:
     """Make a run that reads nothing; return None if there is something to read after all, and Spark has to run.
 
@@ -64,7 +64,7 @@ def commit_empty(
             begun.
     """
     try:
-        run = ActiveRun.begin(store, job, caller, machine)
+        run = ActiveRun.begin(store, job, identity, environment)
     except (SinkUnknownError, SourceUnknownError) as error:
         log.info("bookmark %s: Spark is started, because what is left open can't be settled here: %s", job, error)
         return None

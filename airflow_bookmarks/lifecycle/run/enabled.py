@@ -31,7 +31,7 @@ from airflow_bookmarks.lifecycle.run.checks.other_use import check_alone, put_aw
 from airflow_bookmarks.lifecycle.run.checks.replacement import Replacement
 from airflow_bookmarks.lifecycle.run.checks.unknown_run import check_known_runs
 from airflow_bookmarks.lifecycle.run.commit_builder import StoredBodies, build_commit, is_over_bound
-from airflow_bookmarks.lifecycle.run.holding import HoldsLease
+from airflow_bookmarks.lifecycle.run.granted import HoldsLease
 from airflow_bookmarks.lifecycle.run.leased import LeasedRun
 from airflow_bookmarks.lifecycle.run.use.inputs import PlannedContext
 from airflow_bookmarks.lifecycle.state.discard import increment_of, is_published, log_discarded, remedy_for
@@ -80,7 +80,7 @@ class ActiveRun(HoldsLease):
     def __init__(self, leased: LeasedRun, *, in_batches: bool = False) -> None:
         super().__init__(leased)
         self._in_batches = in_batches
-        self._others = OtherReaders(leased.store, leased.holding.job)
+        self._others = OtherReaders(leased.store, leased.grant.job)
         self._read_head()
         self._entries: Mapping[str, OutputEntry] = {}
         self._landing: Mapping[str, Plan] | None = None
@@ -90,8 +90,8 @@ class ActiveRun(HoldsLease):
         cls,
         store: BookmarkStore,
         job: str,
-        caller: RunIdentity,
-        machine: RunEnvironment,
+        identity: RunIdentity,
+        environment: RunEnvironment,
         *,
         on_conflict: OnConflict = "fail",
         wait_for: timedelta = timedelta(hours=1),
@@ -108,7 +108,7 @@ class ActiveRun(HoldsLease):
             JobBusyError, AttemptRefusedError, PublishError, SourceError, StoreError: nothing of this run has begun.
         """
         leased = LeasedRun.begin(
-            store, job, caller, machine, on_conflict=on_conflict, wait_for=wait_for, sinks=sinks, start=start
+            store, job, identity, environment, on_conflict=on_conflict, wait_for=wait_for, sinks=sinks, start=start
         )
         return cls(leased, in_batches=in_batches)
 
@@ -165,15 +165,15 @@ class ActiveRun(HoldsLease):
             warn_of_readers(self._store, self.job, ctx, source)
 
     def _store_plan(self, ctx: str, source: Source[Any], found: PlanInput, plan: Plan) -> None:
-        facts = {**stats_of(plan), STARTS_FROM: starts_from(self._holding.base, ctx)}
+        figures = {**stats_of(plan), STARTS_FROM: starts_from(self._holding.base, ctx)}
         if found.position is None:
-            facts[STARTS_OVER] = True
+            figures[STARTS_OVER] = True
         if ctx in self._inputs.disposals:
-            facts |= self._inputs.disposals[ctx].stats()
+            figures |= self._inputs.disposals[ctx].stats()
         if found.moved is not None:
-            facts[MOVED_FROM] = dict(found.moved.stats)
+            figures[MOVED_FROM] = dict(found.moved.stats)
         body = self._leased.bodies.payloads({ctx: plan.encode()}, PLAN_INLINE_BYTES)[ctx]
-        entry = PlanEntry(source.kind, body, facts, str(source.ref()))
+        entry = PlanEntry(source.kind, body, figures, str(source.ref()))
         self._store.plan(self._holding, ctx, entry, option=self.option.value, is_last=not self._in_batches)
         self._leased.has_item = True
 
@@ -245,9 +245,9 @@ class ActiveRun(HoldsLease):
         self._hold(rewind_along(self._store, self._holding, wanted))
         self._hold(finish_clean(self._store, self._holding, self._leased.sinks))
 
-    def _hold(self, holding: LeaseGrant) -> None:
+    def _hold(self, grant: LeaseGrant) -> None:
         """Go on with another holding of the job, and with what its head says."""
-        self._leased.hold(holding)
+        self._leased.hold(grant)
         self._read_head()
 
     def schema_before(self, ctx: str) -> str | None:

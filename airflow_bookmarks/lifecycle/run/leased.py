@@ -51,20 +51,20 @@ class LeasedRun:
     def __init__(
         self,
         store: BookmarkStore,
-        holding: LeaseGrant,
-        machine: RunEnvironment,
+        grant: LeaseGrant,
+        environment: RunEnvironment,
         renewer: Renewer,
         stopwatch: Stopwatch,
         *,
         sinks: SinkRegistry = SINKS,
         start: Start = BEGINNING,
     ) -> None:
-        self.store, self.holding, self.machine = store, holding, machine
+        self.store, self.grant, self.environment = store, grant, environment
         self.renewer, self.stopwatch = renewer, stopwatch
         self.sinks, self.start = sinks, start
-        self.territory = Territory(store.namespace, holding.job)
+        self.territory = Territory(store.namespace, grant.job)
         self.bodies = ItemBodies(store)
-        self.staging: list[str] = list(holding.base.staging)
+        self.staging: list[str] = list(grant.base.staging)
         self.has_item = False
         self.next: LeaseGrant | None = None
         self.is_over = False
@@ -77,8 +77,8 @@ class LeasedRun:
         cls,
         store: BookmarkStore,
         job: str,
-        caller: RunIdentity,
-        machine: RunEnvironment,
+        identity: RunIdentity,
+        environment: RunEnvironment,
         *,
         on_conflict: OnConflict,
         wait_for: timedelta,
@@ -91,11 +91,13 @@ class LeasedRun:
         Raises:
             JobBusyError, AttemptRefusedError, PublishError, SourceError, StoreError: nothing of the run has begun.
         """
-        stopwatch = Stopwatch(machine.monotonic)
+        stopwatch = Stopwatch(environment.monotonic)
         with stopwatch.measure("begin"):
-            holding = begin(store, job, caller, machine, on_conflict=on_conflict, wait_for=wait_for, replays=replays)
-            leased = cls(store, holding, machine, Renewer(store, machine), stopwatch, sinks=sinks, start=start)
-            leased.renewer.start(holding)
+            grant = begin(
+                store, job, identity, environment, on_conflict=on_conflict, wait_for=wait_for, replays=replays
+            )
+            leased = cls(store, grant, environment, Renewer(store, environment), stopwatch, sinks=sinks, start=start)
+            leased.renewer.start(grant)
             try:
                 leased._settle()
             except BaseException:
@@ -104,29 +106,29 @@ class LeasedRun:
         return leased
 
     def _settle(self) -> None:
-        holding, adopted = recover(self.store, self.holding, self.machine, self.sinks)
-        self.hold(holding)
+        grant, adopted = recover(self.store, self.grant, self.environment, self.sinks)
+        self.hold(grant)
         if adopted is not None:
             self._commit_adopted(adopted)
         # Nothing is due or open now, so nobody needs what lower fences staged. A driver whose publish was dropped by a
         # forced rewind finds nothing to move any more: else it could move files into the target after this run has
         # listed what it replaces. What it stages from now on, the last sweep takes.
-        sweep_before_plan(self.store, self.holding.job, self.staging, self.holding.fence - 1, self.sinks)
+        sweep_before_plan(self.store, self.grant.job, self.staging, self.grant.fence - 1, self.sinks)
 
     def _commit_adopted(self, adopted: Run) -> None:
         """Commit and publish a run that was taken over, as it was planned; then go on under the next fence."""
-        reader = ContextReader(self.store, self.holding.job, self.holding.base, self.start)
+        reader = ContextReader(self.store, self.grant.job, self.grant.base, self.start)
         commit = self.preparation(reader, JobStates(reader)).commit_adopted(adopted)
-        run = replace(self.store.commit(self.holding, commit), fences=adopted.fences)  # under which it has staged
+        run = replace(self.store.commit(self.grant, commit), fences=adopted.fences)  # under which it has staged
         for ctx in adopted.plans.keys() & commit.contexts.keys():
-            log_committed(log, self.holding.job, ctx, self.holding.run_number, commit.contexts[ctx])
-        publish_run(self.store, self.holding, run, self.machine, self.sinks)
+            log_committed(log, self.grant.job, ctx, self.grant.run_number, commit.contexts[ctx])
+        publish_run(self.store, self.grant, run, self.environment, self.sinks)
         self.hold(self._mark_and_take(run))
 
-    def hold(self, holding: LeaseGrant) -> None:
+    def hold(self, grant: LeaseGrant) -> None:
         """Go on with another holding of the job."""
-        self.holding = holding
-        self.renewer.switch(holding)
+        self.grant = grant
+        self.renewer.switch(grant)
 
     # ---- stage, commit
 
@@ -137,31 +139,31 @@ class LeasedRun:
 
     def preparation(self, reader: ContextReader, states: JobStates) -> CommitPreparation:
         """Return what a commit is built from, by the contexts and the `job.state` of the run."""
-        return CommitPreparation(self.holding, reader, states, self.bodies, self.stopwatch)
+        return CommitPreparation(self.grant, reader, states, self.bodies, self.stopwatch)
 
     def publish(self, run: Run, *, goes_on: bool = False) -> Summary:
         """Publish, mark and sweep a committed run; `goes_on`: hold the job for the next run of the execution."""
         with self.stopwatch.measure("publish"):
-            publish_run(self.store, self.holding, run, self.machine, self.sinks)
+            publish_run(self.store, self.grant, run, self.environment, self.sinks)
         run = replace(run, metrics={**run.metrics, "seconds": self.stopwatch.seconds()})
         if goes_on:
             self.next = self._mark_and_take(run)
             self.renewer.switch(self.next)
         else:
-            self.store.mark(self.holding, run, is_own=True)
+            self.store.mark(self.grant, run, is_own=True)
             self.renewer.stop()
         self.is_marked = True
-        self.machine.at(Failpoint.MARKED)
-        sweep_after_mark(self.store, self.holding.job, self.staging, self.holding.fence, self.sinks)
-        self.machine.at(Failpoint.SWEPT)
-        return Summary.of(run, self.store.namespace, self.holding.job)
+        self.environment.at(Failpoint.MARKED)
+        sweep_after_mark(self.store, self.grant.job, self.staging, self.grant.fence, self.sinks)
+        self.environment.at(Failpoint.SWEPT)
+        return Summary.of(run, self.store.namespace, self.grant.job)
 
     def _mark_and_take(self, run: Run) -> LeaseGrant:
         """Mark the own run, and take the next fence for the next run of the same execution, in one transaction."""
         self.renewer.rest()  # a renewal under the old fence, on its way now, must not count as a lost lease
-        following = self.store.mark(self.holding, run, is_own=True, take_next=self.machine.lease_time)
+        following = self.store.mark(self.grant, run, is_own=True, take_next=self.environment.lease_time)
         if following is None:
-            raise MisuseError(f"job {self.holding.job!r}: the mark of run {run.key} took no next fence")
+            raise MisuseError(f"job {self.grant.job!r}: the mark of run {run.key} took no next fence")
         return following
 
     # ---- batches
@@ -173,9 +175,9 @@ class LeasedRun:
             MisuseError: this run was the last one, or has not ended.
         """
         if self.next is None:
-            raise none_follows(self.holding.job)
-        stopwatch = Stopwatch(self.machine.monotonic)
-        leased = LeasedRun(self.store, self.next, self.machine, self.renewer, stopwatch, sinks=self.sinks)
+            raise none_follows(self.grant.job)
+        stopwatch = Stopwatch(self.environment.monotonic)
+        leased = LeasedRun(self.store, self.next, self.environment, self.renewer, stopwatch, sinks=self.sinks)
         self.next = None
         return leased
 
@@ -183,10 +185,8 @@ class LeasedRun:
         """Give the job back between two runs of an execution that is not finished; otherwise do nothing."""
         if self.next is None:
             return
-        self.holding, self.next = self.next, None
-        log.warning(
-            "bookmark %s: the loop was left with input over; the next run of the job reads it", self.holding.job
-        )
+        self.grant, self.next = self.next, None
+        log.warning("bookmark %s: the loop was left with input over; the next run of the job reads it", self.grant.job)
         self.give_back()
 
     # ---- end
@@ -201,7 +201,7 @@ class LeasedRun:
             raise self.renewer.fenced
         if self.is_over:
             raise MisuseError(
-                f"job {self.holding.job!r}: can't {what}, this run is over (committed or aborted). Nothing moved. "
+                f"job {self.grant.job!r}: can't {what}, this run is over (committed or aborted). Nothing moved. "
                 "Begin another run."
             )
 
@@ -209,12 +209,12 @@ class LeasedRun:
         """Give the job back without a commit; `is_kept`: the error stays in the history, also without an item."""
         self.is_over = True
         self.renewer.stop()
-        log.warning("bookmark %s: the run failed, nothing is committed: %s", self.holding.job, in_lines(error))
+        log.warning("bookmark %s: the run failed, nothing is committed: %s", self.grant.job, in_lines(error))
         try:
-            self.store.fail(self.holding, error, has_item=self.has_item, is_kept=is_kept)
+            self.store.fail(self.grant, error, has_item=self.has_item, is_kept=is_kept)
         except BookmarkError as also:
             # The user has to see the reason for the abort; the next begin settles the run in any case.
-            log.warning("bookmark %s: the failed run could not be marked: %s", self.holding.job, also)
+            log.warning("bookmark %s: the failed run could not be marked: %s", self.grant.job, also)
 
     def let_go(self) -> None:
         """Give the job back after the commit: a failed publish stays due, for the next run."""
@@ -227,11 +227,9 @@ class LeasedRun:
         """Release the lease, so that no other run has to wait for its end; what is due or open stays on the head."""
         self.renewer.stop()
         try:
-            self.store.release(self.holding)
+            self.store.release(self.grant)
         except BookmarkError as also:
-            log.warning(
-                "bookmark %s: the lease could not be released and runs out by itself: %s", self.holding.job, also
-            )
+            log.warning("bookmark %s: the lease could not be released and runs out by itself: %s", self.grant.job, also)
 
 
 def none_follows(job: str) -> MisuseError:

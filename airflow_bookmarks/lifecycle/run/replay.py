@@ -26,7 +26,7 @@ from airflow_bookmarks.core.job_state import STATE_CONTEXT
 from airflow_bookmarks.core.settings import PREFIX
 from airflow_bookmarks.lifecycle.protocol.failpoint import Failpoint
 from airflow_bookmarks.lifecycle.run.checks.replayable import check_not_overwritten, replayable_run
-from airflow_bookmarks.lifecycle.run.holding import HoldsLease
+from airflow_bookmarks.lifecycle.run.granted import HoldsLease
 from airflow_bookmarks.lifecycle.run.leased import LeasedRun, none_follows
 from airflow_bookmarks.lifecycle.run.use.inputs import PlannedContext
 from airflow_bookmarks.lifecycle.state.discard import increment_of, is_published, log_discarded
@@ -72,8 +72,8 @@ class ReplayRun(HoldsLease):
         cls,
         store: BookmarkStore,
         job: str,
-        caller: RunIdentity,
-        machine: RunEnvironment,
+        identity: RunIdentity,
+        environment: RunEnvironment,
         number: int,
         *,
         on_conflict: OnConflict = "fail",
@@ -88,10 +88,10 @@ class ReplayRun(HoldsLease):
             JobBusyError, AttemptRefusedError, PublishError, SourceError, StoreError: as `ActiveRun.begin`.
         """
         leased = LeasedRun.begin(
-            store, job, caller, machine, on_conflict=on_conflict, wait_for=wait_for, sinks=sinks, replays=number
+            store, job, identity, environment, on_conflict=on_conflict, wait_for=wait_for, sinks=sinks, replays=number
         )
         try:
-            run = cls(leased, replayable_run(store, job, leased.holding.base, number, sinks))
+            run = cls(leased, replayable_run(store, job, leased.grant.base, number, sinks))
         except BaseException:
             leased.give_back()
             raise

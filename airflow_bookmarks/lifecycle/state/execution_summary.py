@@ -49,10 +49,10 @@ def batches_until(store: BookmarkStore, job: str, last: Run, first_run: int | No
 def _with_own_quarantine(run: Run) -> Run:
     """Return a run that counts only the files which it put in quarantine itself."""
     contexts = {}
-    for ctx, facts in run.metrics.get("contexts", {}).items():
-        skipped = {reason: count for reason, count in (facts.get("skipped") or {}).items() if reason != QUARANTINED}
-        own = facts.get("quarantined", 0)
-        contexts[ctx] = {**facts, "skipped": {**skipped, QUARANTINED: own} if own else skipped}
+    for ctx, figures in run.metrics.get("contexts", {}).items():
+        skipped = {reason: count for reason, count in (figures.get("skipped") or {}).items() if reason != QUARANTINED}
+        own = figures.get("quarantined", 0)
+        contexts[ctx] = {**figures, "skipped": {**skipped, QUARANTINED: own} if own else skipped}
     return replace(run, metrics={**run.metrics, "contexts": contexts})
 
 
@@ -80,16 +80,16 @@ def _by_name(
     return {name: merge([part[name] for part in parts if name in part]) for name in names}
 
 
-def _sums(facts: Sequence[Mapping[str, Any]], counts: Sequence[str] = _COUNTS) -> dict[str, Any]:
+def _sums(figures: Sequence[Mapping[str, Any]], counts: Sequence[str] = _COUNTS) -> dict[str, Any]:
     """Return what the last one says, with the sum of each count; None where one of them is not known."""
-    columns = {key: [each.get(key) for each in facts] for key in counts}
+    columns = {key: [each.get(key) for each in figures] for key in counts}
     sums: dict[str, Any] = {key: None if None in numbers else sum(numbers) for key, numbers in columns.items()}
-    return {**facts[-1], **sums, **_discarded(facts)}
+    return {**figures[-1], **sums, **_discarded(figures)}
 
 
-def _discarded(facts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def _discarded(figures: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Return what several runs have discarded of an output; nothing where none did."""
-    found = [each for each in facts if each.get("discarded")]
+    found = [each for each in figures if each.get("discarded")]
     if not found:
         return {}
     known = [each["discarded_rows"] for each in found if each.get("discarded_rows") is not None]
@@ -100,23 +100,23 @@ def _discarded(facts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     }
 
 
-def _output(facts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    return {**_sums(facts), **replaced_in_all(facts)}
+def _output(figures: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    return {**_sums(figures), **replaced_in_all(figures)}
 
 
-def _context(facts: Sequence[Mapping[str, Any]], summed: Sequence[str]) -> dict[str, Any]:
-    merged = {**_sums(facts, (*_COUNTS, READ_AGAIN)), "known": facts[0].get("known")}
-    left = [each.get("skipped") or {} for each in facts]
+def _context(figures: Sequence[Mapping[str, Any]], summed: Sequence[str]) -> dict[str, Any]:
+    merged = {**_sums(figures, (*_COUNTS, READ_AGAIN)), "known": figures[0].get("known")}
+    left = [each.get("skipped") or {} for each in figures]
     sums = {reason: sum(each.get(reason, 0) for each in left) for reason in summed}
     merged["skipped"] = {**left[-1], **{reason: count for reason, count in sums.items() if count}}
     # Only the batch for which the folders were listed tells of partitions: as the execution found them.
-    merged |= next(({"partitions": each["partitions"]} for each in facts if "partitions" in each), {})
-    changes = [each["schema_change"] for each in facts if each.get("schema_change")]
+    merged |= next(({"partitions": each["partitions"]} for each in figures if "partitions" in each), {})
+    changes = [each["schema_change"] for each in figures if each.get("schema_change")]
     if changes:
         merged["schema_change"] = _changes(changes)
-    if "watermark_from" in facts[0]:
-        merged["watermark_from"] = facts[0]["watermark_from"]
-    windows = [each["upstream"] for each in facts if "upstream" in each]
+    if "watermark_from" in figures[0]:
+        merged["watermark_from"] = figures[0]["watermark_from"]
+    windows = [each["upstream"] for each in figures if "upstream" in each]
     if windows:
         merged["upstream"] = {
             **windows[-1],

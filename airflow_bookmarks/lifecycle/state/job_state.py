@@ -62,8 +62,8 @@ class JobStates(Guarded):
     @classmethod
     def seen_by(cls, store: BookmarkStore, job: str, run: Run) -> JobStates:
         """Return the values as an earlier run saw them when it began, for its replay."""
-        facts = run.metrics.get(STATE_KIND, {})
-        origin, set_in = facts.get("from"), facts.get("set_in")
+        figures = run.metrics.get(STATE_KIND, {})
+        origin, set_in = figures.get("from"), figures.get("set_in")
         state = None if origin is None else ContextState(STATE_KIND, STATE_KIND, RunKey.parse(origin), set_in=set_in)
         return cls(ContextReader(store, job, Head(contexts={} if state is None else {STATE_CONTEXT: state})))
 

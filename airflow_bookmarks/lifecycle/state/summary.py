@@ -58,7 +58,7 @@ class Summary:
             version=run.version,
             is_empty=run.is_empty,
             is_published=True,
-            contexts={ctx: _context_facts(facts, run.contexts.get(ctx)) for ctx, facts in measured.items()},
+            contexts={ctx: _context_figures(figures, run.contexts.get(ctx)) for ctx, figures in measured.items()},
             outputs={
                 name: {key: output.stats.get(key) for key in ("rows", "files", "bytes")} | _where_any(output.stats)
                 for name, output in run.outputs.items()
@@ -71,8 +71,8 @@ class Summary:
         parts = [f"run {self.run_number}" if self.run_number is not None else f"a {self.option} run"]
         if self.first_run_number is not None:
             parts = [f"runs {self.first_run_number} to {self.run_number}"]
-        parts += [f"{ctx}: {_read_in_words(facts)}" for ctx, facts in self.contexts.items()]
-        parts += [_written_in_words(name, facts) for name, facts in self.outputs.items()]
+        parts += [f"{ctx}: {_read_in_words(figures)}" for ctx, figures in self.contexts.items()]
+        parts += [_written_in_words(name, figures) for name, figures in self.outputs.items()]
         return ", ".join(parts)
 
     def as_dict(self) -> dict[str, Any]:
@@ -90,40 +90,40 @@ class Summary:
             "version": _text(self.version),
             "is_empty": self.is_empty,
             "is_published": self.is_published,
-            "contexts": {ctx: dict(facts) for ctx, facts in self.contexts.items()},
-            "outputs": {name: dict(facts) for name, facts in self.outputs.items()},
+            "contexts": {ctx: dict(figures) for ctx, figures in self.contexts.items()},
+            "outputs": {name: dict(figures) for name, figures in self.outputs.items()},
             "seconds": dict(self.seconds),
             **several,
         }
 
 
-def _context_facts(facts: Mapping[str, Any], state: ContextState | None) -> dict[str, Any]:
-    kept = {key: facts.get(key) for key in ("files", "bytes", "rows", "listed", "known", READ_AGAIN, "skipped")}
-    kept |= {key: facts[key] for key in (UNIT, COUNT) if key in facts}
-    before = facts.get("watermark_before")
+def _context_figures(figures: Mapping[str, Any], state: ContextState | None) -> dict[str, Any]:
+    kept = {key: figures.get(key) for key in ("files", "bytes", "rows", "listed", "known", READ_AGAIN, "skipped")}
+    kept |= {key: figures[key] for key in (UNIT, COUNT) if key in figures}
+    before = figures.get("watermark_before")
     after = before if state is None else state.watermark
-    where_any = {key: facts[key] for key in _WHERE_ANY if key in facts}
-    if (gaps := shown_gaps(facts)) is not None:
+    where_any = {key: figures[key] for key in _WHERE_ANY if key in figures}
+    if (gaps := shown_gaps(figures)) is not None:
         where_any["gaps"] = gaps
     return {**kept, **where_any, "watermark_from": before, "watermark_to": after}
 
 
-def _read_in_words(facts: Mapping[str, Any]) -> str:
-    again, amount = facts.get(READ_AGAIN), Amount.of_stats(facts)
+def _read_in_words(figures: Mapping[str, Any]) -> str:
+    again, amount = figures.get(READ_AGAIN), Amount.of_stats(figures)
     if amount.count is None and amount.unit == FILES:  # as a run of an unknown kind of source leaves it as well
         return "not known how much"
     return f"{amount.in_words()}{f' ({again} read again)' if again else ''}"
 
 
-def _where_any(facts: Mapping[str, Any]) -> dict[str, Any]:
-    told = REPLACED if not facts.get("discarded") else (*DISCARDED, *REPLACED)
-    return {key: facts[key] for key in told if key in facts}
+def _where_any(figures: Mapping[str, Any]) -> dict[str, Any]:
+    told = REPLACED if not figures.get("discarded") else (*DISCARDED, *REPLACED)
+    return {key: figures[key] for key in told if key in figures}
 
 
-def _written_in_words(name: str, facts: Mapping[str, Any]) -> str:
-    rows = "rows not counted" if facts["rows"] is None else f"{facts['rows']} rows written"
-    discarded = f", {discarded_in_words(name, facts)} discarded" if facts.get("discarded") else ""
-    return f"{name}: {rows}{discarded}" + (f", {replaced_in_words(facts)}" if REPLACED_FILES in facts else "")
+def _written_in_words(name: str, figures: Mapping[str, Any]) -> str:
+    rows = "rows not counted" if figures["rows"] is None else f"{figures['rows']} rows written"
+    discarded = f", {discarded_in_words(name, figures)} discarded" if figures.get("discarded") else ""
+    return f"{name}: {rows}{discarded}" + (f", {replaced_in_words(figures)}" if REPLACED_FILES in figures else "")
 
 
 def _text(number: int | None) -> str | None:

@@ -41,30 +41,30 @@ class Attempt:
     """One try of a task from the bookmark's point of view. The worker does all of it, without Spark.
 
     Clearing a task begins a new series of tries, and what an earlier one finished does not count for it. A series is
-    told by `caller.series`, Airflow's `max_tries`, which a clear raises and a retry leaves. `first` is the number of
+    told by `identity.series`, Airflow's `max_tries`, which a clear raises and a retry leaves. `first` is the number of
     its first try as far as the DAG file tells, whose `retries` may have changed since: for executions without a series.
     """
 
     store: BookmarkStore
     job: str
-    caller: RunIdentity
+    identity: RunIdentity
     first: int
-    machine: RunEnvironment
+    environment: RunEnvironment
 
     @property
     def is_retry(self) -> bool:
         """Whether an earlier try may have been of this series; `has_begun` tells which was."""
-        return self.caller.attempt > (self.first if self.caller.series is None else 1)
+        return self.identity.attempt > (self.first if self.identity.series is None else 1)
 
     def finish_earlier(self) -> Summary | None:
         """Publish what an earlier try of this series committed; None if it left nothing, and Spark has to run."""
         if not self.is_retry:
             return None
-        state, seen = outcome(self.store, self.job, self.caller.run_id)
+        state, seen = outcome(self.store, self.job, self.identity.run_id)
         if state not in (ExecutionOutcome.FINISHED, ExecutionOutcome.DUE) or not self.has_begun(seen.execution):
             return None
-        log.info("bookmark %s: an earlier try of %r has committed; Spark is not needed", self.job, self.caller.run_id)
-        return finish(self.store, self.job, self.caller, self.machine)
+        log.info("bookmark %s: an earlier try of %r has committed; Spark is not needed", self.job, self.identity.run_id)
+        return finish(self.store, self.job, self.identity, self.environment)
 
     def cleared(self, on_clear: OnClear) -> tuple[int | None, Summary | None]:
         """Say what becomes of a try whose execution has finished before: the run to replay, or the summary to return.
@@ -75,12 +75,12 @@ class Attempt:
         Raises:
             ChangeRefusedError: `on_clear` is "fail", or the execution made several runs.
         """
-        seen = self.store.look(self.job, self.caller.run_id)
+        seen = self.store.snapshot(self.job, self.identity.run_id)
         execution = seen.execution
         if execution is None or seen.head is None or execution.last_run is None:
             return None, None
         is_again = execution.is_finished or execution.replaying is not None
-        if not is_again or self.caller.attempt <= execution.attempt:
+        if not is_again or self.identity.attempt <= execution.attempt:
             return None, None  # tries that begin anew are those of a DAG run that was deleted and made again
         number = execution.replaying or execution.last_run
         run = self.store.committed_run(self.job, number)
@@ -94,8 +94,8 @@ class Attempt:
         if on_clear == "fail" or first < number:
             why = "bookmark_on_clear is 'fail'" if on_clear == "fail" else f"it made several runs, from {first} on"
             raise ChangeRefusedError(
-                f"job {self.job!r}: {self.caller.run_id!r} has finished run {number}, its task was cleared, and {why}. "
-                f"Nothing was read or changed; Spark was not started. 'airflow-bookmarks rewind {self.job} --to "
+                f"job {self.job!r}: {self.identity.run_id!r} has finished run {number}, its task was cleared, and {why}"
+                f". Nothing was read or changed; Spark was not started. 'airflow-bookmarks rewind {self.job} --to "
                 f"{first - 1 or 'an earlier run'}' makes it read that input again."
             )
         changed = changed_upstream(self.store, run)
@@ -113,16 +113,19 @@ class Attempt:
             JobBusyError: another run holds the job, and `on_conflict` is "fail". With "wait" the driver waits.
             AttemptRefusedError: this try was killed, or a higher one was seen.
         """
-        seen = self.store.look(self.job, self.caller.run_id)
-        verdict = may_take(seen.head, seen.execution, self.caller.run_id, self.caller.attempt, self.machine.clock())
+        seen = self.store.snapshot(self.job, self.identity.run_id)
+        verdict = may_take(
+            seen.head, seen.execution, self.identity.run_id, self.identity.attempt, self.environment.clock()
+        )
         if verdict is LeaseDecision.BUSY:
             if on_conflict == "fail":
                 raise busy_error(self.job, seen.head)
             log.info("bookmark %s: the driver will wait: %s", self.job, busy_error(self.job, seen.head))
         elif verdict is not LeaseDecision.ALLOWED:
             raise AttemptRefusedError(
-                f"job {self.job!r}: try {self.caller.attempt} of {self.caller.run_id!r} may not begin: this try was "
-                "killed, or a higher one was seen (a DAG run that was deleted and made again counts its tries from 1). "
+                f"job {self.job!r}: try {self.identity.attempt} of {self.identity.run_id!r} may not begin: this try "
+                "was killed, or a higher one was seen (a DAG run that was deleted and made again counts its tries from "
+                "1). "
                 "Nothing was read or changed; Spark was not started. Clear the task, or trigger a DAG run with "
                 "another run id."
             )
@@ -134,16 +137,16 @@ class Attempt:
             NotCommittedError: the driver ended without a commit; this try is fenced then, so that nobody waits for it.
             PublishError: committed, and can't be published; it stays due.
         """
-        seen = self.store.look(self.job, self.caller.run_id)
+        seen = self.store.snapshot(self.job, self.identity.run_id)
         try:
             if seen.execution is not None and seen.execution.attempt > 0 and not self.has_begun(seen.execution):
                 raise NotCommittedError(
-                    f"job {self.job!r}: Spark ended and try {self.caller.attempt} of {self.caller.run_id!r} never "
+                    f"job {self.job!r}: Spark ended and try {self.identity.attempt} of {self.identity.run_id!r} never "
                     "began a bookmark run; what is there is of an earlier time. State and targets are as before. "
                     "Does the script open `with BookmarkedJob(spark) as job:`, under this job's name? With "
                     "durable=True the provider submits nothing where its earlier Spark job has finished: leave it out."
                 )
-            return finish(self.store, self.job, self.caller, self.machine)
+            return finish(self.store, self.job, self.identity, self.environment)
         except NotCommittedError:
             self.fence(self.store)
             raise
@@ -156,9 +159,9 @@ class Attempt:
         """
         try:
             self.fence(self.store)
-            state, seen = outcome(self.store, self.job, self.caller.run_id)
+            state, seen = outcome(self.store, self.job, self.identity.run_id)
             if state is ExecutionOutcome.DUE and self.has_begun(seen.execution):
-                summary = finish(self.store, self.job, self.caller, self.machine)
+                summary = finish(self.store, self.job, self.identity, self.environment)
                 log.warning(
                     "bookmark %s: Spark failed after the commit of run %s, which the worker has published; the task "
                     "succeeds. Spark's error: %s",
@@ -168,7 +171,7 @@ class Attempt:
                 )
                 return summary
             if state is ExecutionOutcome.PARTLY_DUE and self.has_begun(seen.execution):
-                publish_due(self.store, self.job, self.caller, self.machine, seen)
+                publish_due(self.store, self.job, self.identity, self.environment, seen)
         except BookmarkError as also:
             error.add_note(f"bookmark {self.job}: what became of the run could not be settled: {also}")
             return None
@@ -180,12 +183,12 @@ class Attempt:
 
     def fence(self, store: BookmarkStore) -> None:
         """Fence this try: if its driver is still alive, it can't plan, commit or mark any more."""
-        held = store.fence(self.job, self.caller.run_id, self.caller.attempt)
+        held = store.fence(self.job, self.identity.run_id, self.identity.attempt)
         log.info(
             "bookmark %s: try %d of %r is fenced%s",
             self.job,
-            self.caller.attempt,
-            self.caller.run_id,
+            self.identity.attempt,
+            self.identity.run_id,
             "; it held the job" if held else "",
         )
 
@@ -193,9 +196,9 @@ class Attempt:
         """Whether a driver of this series of tries took the job."""
         if execution is None or execution.attempt == 0:
             return False
-        if execution.series is None or self.caller.series is None:
+        if execution.series is None or self.identity.series is None:
             return execution.attempt >= self.first
-        return execution.series == self.caller.series
+        return execution.series == self.identity.series
 
 
 def _fate(job: str, is_published: bool, made: int | None, seen: Snapshot) -> str:

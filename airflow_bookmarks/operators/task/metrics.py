@@ -34,10 +34,10 @@ def measure_run(summary: Mapping[str, Any]) -> None:
     tags = {"job": summary["job"], "namespace": summary["namespace"]}
     contexts, outputs = summary["contexts"].values(), summary["outputs"].values()
     counts = {
-        "files_read": _total(facts["files"] for facts in contexts),
-        "bytes_read": _total(facts["bytes"] for facts in contexts),
-        "rows_read": _total(facts["rows"] for facts in contexts),
-        "rows_written": _total(facts["rows"] for facts in outputs),
+        "files_read": _total(figures["files"] for figures in contexts),
+        "bytes_read": _total(figures["bytes"] for figures in contexts),
+        "rows_read": _total(figures["rows"] for figures in contexts),
+        "rows_written": _total(figures["rows"] for figures in outputs),
     }
     for name, number in counts.items():
         if number is not None:
@@ -47,9 +47,9 @@ def measure_run(summary: Mapping[str, Any]) -> None:
             Stats.incr(f"{PREFIX}.read", count, tags={**tags, "unit": unit})
     for step, seconds in summary["seconds"].items():
         Stats.timing(f"{PREFIX}.seconds.{step}", timedelta(seconds=float(seconds)), tags=tags)
-    for ctx, facts in summary["contexts"].items():
-        if "gaps" in facts:
-            Stats.gauge(f"{PREFIX}.missing", facts["gaps"]["missing"], tags={**tags, "context": ctx})
+    for ctx, figures in summary["contexts"].items():
+        if "gaps" in figures:
+            Stats.gauge(f"{PREFIX}.missing", figures["gaps"]["missing"], tags={**tags, "context": ctx})
 
 
 def _total(numbers: Iterable[int | None]) -> int | None:

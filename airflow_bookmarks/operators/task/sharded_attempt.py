@@ -41,12 +41,12 @@ class ShardedAttempt:
         return self.whole.job
 
     @property
-    def caller(self) -> RunIdentity:
-        return self.whole.caller
+    def identity(self) -> RunIdentity:
+        return self.whole.identity
 
     @property
-    def machine(self) -> RunEnvironment:
-        return self.whole.machine
+    def environment(self) -> RunEnvironment:
+        return self.whole.environment
 
     @property
     def parts(self) -> list[Attempt]:
@@ -75,7 +75,7 @@ class ShardedAttempt:
             return None, None
         if on_clear != "skip":
             raise ChangeRefusedError(
-                f"job {self.job!r}: {self.caller.run_id!r} has finished {len(before)} virtual shards, its task was "
+                f"job {self.job!r}: {self.identity.run_id!r} has finished {len(before)} virtual shards, its task was "
                 f"cleared, and bookmark_on_clear is {on_clear!r}. Nothing was read or changed; Spark was not started. "
                 f"Set bookmark_on_clear='skip', or rewind the shards ({before[0].job!r} ...), whose next runs then "
                 "read that input again."
@@ -136,19 +136,19 @@ class ShardedAttempt:
 
     def side_summary(self, option: str) -> Summary:
         """Return what the pause or disable runs of the shards did."""
-        made = [side_summary(self.store, part.job, self.caller, option) for part in self.parts]
+        made = [side_summary(self.store, part.job, self.identity, option) for part in self.parts]
         return replace(self._summary(made), option=option)
 
     def _made(self, part: Attempt) -> Summary | None:
         """Return what this series of tries committed for a shard, published if it was not; None: nothing."""
-        state, seen = outcome(self.store, part.job, self.caller.run_id)
+        state, seen = outcome(self.store, part.job, self.identity.run_id)
         if state not in (ExecutionOutcome.FINISHED, ExecutionOutcome.DUE) or not part.has_begun(seen.execution):
             return None
-        return finish(self.store, part.job, self.caller, self.machine)
+        return finish(self.store, part.job, self.identity, self.environment)
 
     def _finished_before(self, part: Attempt) -> Summary | None:
         """Return what this task did for a shard before it was cleared, without what this series of tries did."""
-        execution = self.store.execution(part.job, self.caller.run_id)
+        execution = self.store.execution(part.job, self.identity.run_id)
         if execution is None or part.has_begun(execution):
             return None
         return part.cleared("skip")[1]
@@ -158,7 +158,7 @@ class ShardedAttempt:
         return Summary(
             job=self.job,
             namespace=self.store.namespace,
-            run_id=self.caller.run_id,
+            run_id=self.identity.run_id,
             option=made[0].option,
             is_empty=all(summary.is_empty for summary in made),
             is_published=all(summary.is_published for summary in made),
@@ -173,28 +173,28 @@ def _merged(parts: Sequence[Mapping[str, Mapping[str, Any]]], merge: Any) -> dic
     return {name: merge([part[name] for part in parts if name in part]) for name in names}
 
 
-def _sums(facts: Sequence[Mapping[str, Any]], keys: Sequence[str] = ("rows", "files", "bytes")) -> dict[str, Any]:
+def _sums(figures: Sequence[Mapping[str, Any]], keys: Sequence[str] = ("rows", "files", "bytes")) -> dict[str, Any]:
     """Return the sum of each count; None where one of them is not known."""
-    columns = {key: [each.get(key) for each in facts] for key in keys}
+    columns = {key: [each.get(key) for each in figures] for key in keys}
     return {key: None if None in numbers else sum(numbers) for key, numbers in columns.items()}
 
 
-def _output(facts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    return {**_sums(facts), **replaced_in_all(facts)}
+def _output(figures: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    return {**_sums(figures), **replaced_in_all(figures)}
 
 
-def _context(facts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def _context(figures: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     skipped: dict[str, int] = {}
-    for each in facts:
+    for each in figures:
         for reason, count in (each.get("skipped") or {}).items():
             if reason != OTHER_SHARDS:
                 skipped[reason] = skipped.get(reason, 0) + count
-    listed = [each["listed"] for each in facts if each.get("listed") is not None]
+    listed = [each["listed"] for each in figures if each.get("listed") is not None]
     return {
-        **_sums(facts, ("files", "bytes", "rows", "known", READ_AGAIN)),
+        **_sums(figures, ("files", "bytes", "rows", "known", READ_AGAIN)),
         "listed": max(listed, default=None),  # the shards share one listing
         "skipped": skipped,
-        **next(({"gaps": each["gaps"]} for each in reversed(facts) if "gaps" in each), {}),
+        **next(({"gaps": each["gaps"]} for each in reversed(figures) if "gaps" in each), {}),
         "watermark_from": None,
         "watermark_to": None,
     }

@@ -83,15 +83,15 @@ class TaskTry:
         resolved = task_config.resolve(default_job, hook.default_option)
         option = resolved.choice.option
         log.info("bookmark %s: option %s (%s)", resolved.job, option.value, resolved.option_source)
-        caller = _caller(context, map_index)
+        identity = _caller(context, map_index)
         store = hook.get_conn()
         if option is not Option.DISABLE:
             resolved = replace(resolved, job=key_of(store, resolved.job))  # another name, which a rename gave
         first = min(ti.max_tries - (operator.retries or 0) + 1, ti.try_number)
-        whole = Attempt(store, resolved.job, caller, first, RunEnvironment())
+        whole = Attempt(store, resolved.job, identity, first, RunEnvironment())
         attempt = whole if resolved.share is None else ShardedAttempt(whole, resolved.share)
         settings = _settings(
-            resolved, caller, hook.store_uri, operator.bookmark_on_conflict, operator.bookmark_on_unused
+            resolved, identity, hook.store_uri, operator.bookmark_on_conflict, operator.bookmark_on_unused
         )
         return cls(operator, context, hook, resolved, attempt, settings)
 
@@ -153,7 +153,7 @@ class TaskTry:
             )
         try:
             summary = commit_empty(
-                attempt.store, attempt.job, attempt.caller, attempt.machine, self.resolved.manifest_uri
+                attempt.store, attempt.job, attempt.identity, attempt.environment, self.resolved.manifest_uri
             )
         except JobBusyError:
             if self.operator.bookmark_on_conflict == "fail":
@@ -237,7 +237,7 @@ class TaskTry:
         attempt, option = self.attempt, self.resolved.choice.option.value
         if isinstance(attempt, ShardedAttempt):
             return attempt.side_summary(option).as_dict()
-        return side_summary(attempt.store, attempt.job, attempt.caller, option).as_dict()
+        return side_summary(attempt.store, attempt.job, attempt.identity, option).as_dict()
 
     # ---- notifications
 
@@ -301,8 +301,8 @@ class TaskTry:
             # A fence is of one job. What outlives a kill here does no harm: a retry takes each shard over at once.
             log.warning("bookmark %s: a kill while the task is deferred does not fence its shards", self.attempt.job)
             return trigger
-        caller = self.attempt.caller
-        fence = Fence(self.operator.bookmarks_conn_id, self.attempt.job, caller.run_id, caller.attempt)
+        identity = self.attempt.identity
+        fence = Fence(self.operator.bookmarks_conn_id, self.attempt.job, identity.run_id, identity.attempt)
         return SubmissionTrigger.around(trigger, fence)
 
 
@@ -342,16 +342,16 @@ def _caller(context: Context, map_index: int) -> RunIdentity:
     )
 
 
-def _settings(resolved: Resolved, caller: RunIdentity, store_uri: str, on_conflict: str, on_unused: str) -> Settings:
-    dag = {k: v for k, v in asdict(caller).items() if k not in ("run_id", "attempt") and v is not None}
+def _settings(resolved: Resolved, identity: RunIdentity, store_uri: str, on_conflict: str, on_unused: str) -> Settings:
+    dag = {k: v for k, v in asdict(identity).items() if k not in ("run_id", "attempt") and v is not None}
     return Settings(
         job=resolved.job,
         store=store_uri,
         option=resolved.choice.option.value,
         from_run=resolved.choice.from_run,
         to_run=resolved.choice.to_run,
-        run_id=caller.run_id,
-        attempt=str(caller.attempt),
+        run_id=identity.run_id,
+        attempt=str(identity.attempt),
         upstream=",".join(resolved.upstream) or None,
         upstream_until=json.dumps(resolved.until, sort_keys=True) if resolved.until else None,
         dag=json.dumps(dag, sort_keys=True),

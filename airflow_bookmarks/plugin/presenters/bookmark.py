@@ -68,7 +68,7 @@ def job_row(namespace: str, job: str, head: Head, entry: Mapping[str, Any], now:
         watermark=watermarks(head.contexts),
         order=orders(head.contexts),
         holder=None if head.lease is None else _holder(head.lease),
-        **index_facts(entry),
+        **index_details(entry),
     )
 
 
@@ -78,7 +78,7 @@ def damaged_row(
     """Return a job that can't be read, with the reason; None: its head is not there."""
     gone = f"the head of job {job!r} is gone, and it had one. Restore the table from a backup or an export."
     damaged = damage(gone if why is None else why, sight)
-    return JobRow(job=job, namespace=namespace, state="DAMAGED", damaged=damaged, **index_facts(entry))
+    return JobRow(job=job, namespace=namespace, state="DAMAGED", damaged=damaged, **index_details(entry))
 
 
 # The first that one shard is in, its job is in: what somebody may have to do comes first.
@@ -109,10 +109,10 @@ def damaged_request(request_id: str, error: StateCorruptError, sight: Sight) -> 
     return DamagedRequest(id=request_id, why=why if ASK_ANEW in why else f"{why} {ASK_ANEW}")
 
 
-def index_facts(entry: Mapping[str, Any]) -> dict[str, Any]:
+def index_details(entry: Mapping[str, Any]) -> dict[str, Any]:
     """Return what the index says of a job; values of a wrong type are left out."""
-    facts: dict[str, Any] = {name: entry[name] for name, kind in _INDEX.items() if isinstance(entry.get(name), kind)}
-    return {**facts, FORMER_OWNERS: former_in(entry)}
+    details: dict[str, Any] = {name: entry[name] for name, kind in _INDEX.items() if isinstance(entry.get(name), kind)}
+    return {**details, FORMER_OWNERS: former_in(entry)}
 
 
 def _state(head: Head, now: datetime) -> JobState:
@@ -193,7 +193,7 @@ def side_row(record: Mapping[str, Any]) -> SideRow:
         from_run=record.get("from"),
         to_run=record.get("to"),
         made_at=record.get("made_at"),
-        contexts={ctx: dict(facts) for ctx, facts in record.get("contexts", {}).items()},
+        contexts={ctx: dict(details) for ctx, details in record.get("contexts", {}).items()},
     )
 
 
@@ -209,8 +209,8 @@ def request_row(asked: Request, person: Person, *, may_change: bool, hides_state
 def run_row(row: Mapping[str, Any], execution: Execution | None = None) -> RunRow:
     """Return a run, given as `lifecycle.inspect.runs.row` has it, with a link to its task where Airflow made it."""
     window = {
-        ctx: Window(before=facts.get("watermark_before"), after=row["watermark"].get(ctx))
-        for ctx, facts in row["contexts"].items()
+        ctx: Window(before=details.get("watermark_before"), after=row["watermark"].get(ctx))
+        for ctx, details in row["contexts"].items()
     }
     return RunRow(**row, window=window, task=None if execution is None else task_of(execution, row["attempt"]))
 

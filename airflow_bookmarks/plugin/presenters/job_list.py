@@ -199,7 +199,7 @@ def _candidates(store: BookmarkStore, sight: Sight, wanted: JobQuery, all_heads:
     shards = {job: whole for job in everything if (whole := sharded_name(job)) is not None}
     wholes = set(shards.values())
     seen = {
-        job: each for job, each in everything.items() if _is_seen(sight, each) and wanted.matches(job, _facts(each))
+        job: each for job, each in everything.items() if _is_seen(sight, each) and wanted.matches(job, _details(each))
     }
     # Of what belongs together all is looked at: whether it does must not depend on who asks.
     marked = [job for job, entry in index.items() if DELETED_VERSION in entry and job in {*seen, *shards, *wholes}]
@@ -226,7 +226,7 @@ def _is_seen(sight: Sight, entry: IndexEntry | str) -> bool:
     return sight.may_read_unknown if isinstance(entry, str) else sight.sees(entry)
 
 
-def _facts(each: IndexEntry | Parts | str) -> Mapping[str, Any]:
+def _details(each: IndexEntry | Parts | str) -> Mapping[str, Any]:
     """Return what the index says of a job."""
     return {} if isinstance(each, str) else each.entry if isinstance(each, Parts) else each
 
@@ -248,7 +248,7 @@ def _sorted_names(found: _Found, sort: Sort) -> list[str]:
     names = sorted(found)
     if field != "job":
         # What has no value comes last, whichever way it is sorted.
-        values = {job: _facts(each).get(field) for job, each in found.items()}
+        values = {job: _details(each).get(field) for job, each in found.items()}
         known = sorted((job for job in names if values[job] is not None), key=lambda job: _order(values[job]))
         unknown = [job for job in names if values[job] is None]
         return [*(reversed(known) if sort.startswith("-") else known), *unknown]
@@ -311,15 +311,15 @@ def _points(store: BookmarkStore, job: str, head: Head, limit: int) -> list[RunP
     living = store.ancestry(job, head.epoch)
     for key, run in store.runs_or_damage(job, reverse=True, limit=limit):
         if isinstance(run, Run):
-            facts = list(run.metrics.get("contexts", {}).values())
-            rows = [each["rows"] for each in facts if each.get("rows") is not None]
+            details = list(run.metrics.get("contexts", {}).values())
+            rows = [each["rows"] for each in details if each.get("rows") is not None]
             points.append(
                 RunPoint(
                     number=key.number,
                     state=state_of(run, living),
                     at=run.committed_at or run.planned_at,
-                    files=total(facts, "files"),
-                    bytes=total(facts, "bytes"),
+                    files=total(details, "files"),
+                    bytes=total(details, "bytes"),
                     rows=sum(rows) if rows else None,
                 )
             )

@@ -110,8 +110,8 @@ def _change(hook: BookmarkHook, ask_for: Ask, found: Owned, asked: requests.Chan
         return made
 
     told = or_moved(hook, found, version, make, person.sight)
-    facts = {**_facts_of(asked.change()), "reason": asked.reason, "force": asked.force}
-    return answer_of(found, person, told, facts)
+    details = {**_details_of(asked.change()), "reason": asked.reason, "force": asked.force}
+    return answer_of(found, person, told, details)
 
 
 def _protect(hook: BookmarkHook, found: Owned, reason: str, person: Person) -> Changed:
@@ -130,8 +130,8 @@ def _request(
         arguments = {"change": asdict(spec), "reason": asked.reason, "who": asdict(person.identity)}
         request_id = ask_for("request", found.key, **arguments, expected_version=version)
         made = find_request(store, found.key, request_id)
-        facts = {**_facts_of(spec), "reason": asked.reason, "request": made.id}
-        is_noted = _note("bookmark.request", found, person, facts)
+        details = {**_details_of(spec), "reason": asked.reason, "request": made.id}
+        is_noted = _note("bookmark.request", found, person, details)
         until = f"{made.valid_until:%Y-%m-%d %H:%M} UTC"
         said = f"a {spec.kind} of job {found.key!r} is asked for; another person has to approve it until {until}"
         told = Requested(
@@ -146,8 +146,8 @@ def _request(
 
 def _approve(hook: BookmarkHook, ask_for: Ask, found: Owned, request_id: str, force: bool, person: Person) -> Changed:
     told = ask_for("approve", found.key, request_id=request_id, who=asdict(person.identity), force=force)
-    facts = {"request": request_id, "requested_by": told["requested_by"], "force": force}
-    return answer_of(found, person, told, facts, event="bookmark.approve")
+    details = {"request": request_id, "requested_by": told["requested_by"], "force": force}
+    return answer_of(found, person, told, details, event="bookmark.approve")
 
 
 def _reject(hook: BookmarkHook, found: Owned, request_id: str, reason: str, person: Person, sight: Sight) -> Requested:
@@ -181,14 +181,14 @@ def times_of(found: Owned) -> int:
 
 
 @contextmanager
-def noted_in_part(found: Owned, person: Person, event: str, facts: dict[str, Any]) -> Iterator[None]:
+def noted_in_part(found: Owned, person: Person, event: str, details: dict[str, Any]) -> Iterator[None]:
     """Note in Airflow's log what was changed of a sharded job before the rest of it was refused."""
     try:
         yield
     except ShardsLeftError as error:
         # From the child comes the message alone.
         done: dict[str, Any] = {name: list(vars(error)[name]) for name in ("done", "left") if name in vars(error)}
-        _note(event, found, person, {**facts, "in_part": True, **done})
+        _note(event, found, person, {**details, "in_part": True, **done})
         raise
 
 
@@ -209,7 +209,7 @@ def check_confirmed(job: str, confirm: str) -> None:
 
 
 def answer_of(
-    found: Owned, person: Person, told: dict[str, Any], facts: dict[str, Any], *, event: str | None = None
+    found: Owned, person: Person, told: dict[str, Any], details: dict[str, Any], *, event: str | None = None
 ) -> Changed:
     """Note a change that was made in Airflow's log, and return what is told of it."""
     kept: dict[str, Any] = {
@@ -225,22 +225,22 @@ def answer_of(
         )
         if name in told
     }
-    is_noted = _note(event or f"bookmark.{told['change']}", found, person, {**facts, **kept})
+    is_noted = _note(event or f"bookmark.{told['change']}", found, person, {**details, **kept})
     shown = {name: value for name, value in told.items() if name != "by_shard"}
     return Changed(**shown, said=_in_words(told), audited=is_noted)
 
 
-def _note(event: str, found: Owned, person: Person, facts: dict[str, Any]) -> bool:
-    return note(event, owner=person.name, job=found.key, dag_id=found.dag_id, task_id=found.task_id, facts=facts)
+def _note(event: str, found: Owned, person: Person, details: dict[str, Any]) -> bool:
+    return note(event, owner=person.name, job=found.key, dag_id=found.dag_id, task_id=found.task_id, details=details)
 
 
-def _facts_of(spec: Change) -> dict[str, Any]:
-    facts: dict[str, Any] = {"change": spec.kind, "to_run": spec.to_run, "contexts": spec.contexts, "ctx": spec.ctx}
+def _details_of(spec: Change) -> dict[str, Any]:
+    details: dict[str, Any] = {"change": spec.kind, "to_run": spec.to_run, "contexts": spec.contexts, "ctx": spec.ctx}
     # The value of a state may be a secret.
     value = None if spec.kind == SET_STATE else spec.value
-    facts |= {"value": value, "state": spec.state, "clean": spec.clean or None}
-    facts |= {"dag": spec.dag, "renamed": spec.renamed or None}
-    return {name: value for name, value in facts.items() if value is not None}
+    details |= {"value": value, "state": spec.state, "clean": spec.clean or None}
+    details |= {"dag": spec.dag, "renamed": spec.renamed or None}
+    return {name: value for name, value in details.items() if value is not None}
 
 
 def _in_words(told: dict[str, Any]) -> str:

@@ -61,8 +61,8 @@ def _change(hook: BookmarkHook, found: Owned, asked: requests.OwnerBody, person:
         who = person.identity.signature
         return change_seen_owner(store, found.key, found.shards, wanted, asked.seen, reason=asked.reason, who=who)
 
-    facts: dict[str, Any] = {"dag": wanted.dag, "owner_before": asked.expected_owner, "reason": asked.reason}
-    facts |= {"renamed": True} if wanted.renamed else {}
-    with noted_in_part(found, person, f"bookmark.{wanted.kind}", facts):
+    details: dict[str, Any] = {"dag": wanted.dag, "owner_before": asked.expected_owner, "reason": asked.reason}
+    details |= {"renamed": True} if wanted.renamed else {}
+    with noted_in_part(found, person, f"bookmark.{wanted.kind}", details):
         told = or_moved(hook, found, asked.expected_version, make, person.sight)
-    return answer_of(found, person, told, facts)
+    return answer_of(found, person, told, details)

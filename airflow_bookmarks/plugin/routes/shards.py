@@ -86,9 +86,9 @@ def _change(ask_for: Ask, found: Owned, asked: requests.ShardedBody, person: Per
     wanted = asked.change()
     terms = {"reason": asked.reason, "force": asked.force, "expected_version": asked.expected_version}
     terms["who"] = asdict(person.identity)
-    facts: dict[str, Any] = {"change": wanted.kind, "reason": asked.reason, "force": asked.force}
+    details: dict[str, Any] = {"change": wanted.kind, "reason": asked.reason, "force": asked.force}
     given = {"to_run": wanted.to_run, "contexts": wanted.contexts, "clean": wanted.clean or None}
-    facts |= {name: value for name, value in given.items() if value is not None}
-    with noted_in_part(found, person, f"bookmark.{wanted.kind}", facts):
+    details |= {name: value for name, value in given.items() if value is not None}
+    with noted_in_part(found, person, f"bookmark.{wanted.kind}", details):
         told = ask_for("change_shards", found.key, shards=list(found.shards), change=asdict(wanted), terms=terms)
-    return answer_of(found, person, told, facts)
+    return answer_of(found, person, told, details)

@@ -113,7 +113,7 @@ def is_allowed(prefixes: Sequence[str], paths: Sequence[str]) -> bool:
     return any(map(permission.allows, paths))
 
 
-def look(
+def run_errand(
     hook: BookmarkHook, prefixes: Sequence[str], what: str, job: str, arguments: Mapping[str, Any], limits: Limits
 ) -> Any:
     """Let a child do one of the `ERRANDS`, and return what it returns or raise what it raises.

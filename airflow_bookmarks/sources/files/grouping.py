@@ -42,7 +42,7 @@ class Grouping:
 def grouped(
     text: str | None,
     chosen: Selection,
-    look: FolderScan,
+    scan: FolderScan,
     mine: npt.NDArray[np.intp] | None,
     is_changed: npt.NDArray[np.bool_],
 ) -> tuple[Listing, Grouping | None]:
@@ -58,12 +58,12 @@ def grouped(
     """
     if text is None:
         return chosen.files(), None
-    groups = GroupRule.of(text).numbers(look.listing, look.root_of)
-    own = np.arange(len(look.listing)) if mine is None else mine
-    causes = np.zeros(len(look.listing), np.bool_)
+    groups = GroupRule.of(text).numbers(scan.listing, scan.root_of)
+    own = np.arange(len(scan.listing)) if mine is None else mine
+    causes = np.zeros(len(scan.listing), np.bool_)
     causes[own] = complete(chosen, groups[own], is_changed)
     files = chosen.files()
-    rows = files.rows_in(look.listing)
+    rows = files.rows_in(scan.listing)
     if rows is None:
         raise MisuseError("a selection returned files that were not taken from what was listed")
     return in_groups(files, rows, groups, causes)

@@ -295,53 +295,53 @@ class FileSource:
         return plan
 
     def _plan_all(self, found: PlanInput) -> _RecordedPlan:
-        look = self._look(found)
-        mine = None if self._shard is None else np.flatnonzero(look.belongs_to(self._shard))
-        listing = look.listing if mine is None else look.listing.take(mine)
+        scan = self._look(found)
+        mine = None if self._shard is None else np.flatnonzero(scan.belongs_to(self._shard))
+        listing = scan.listing if mine is None else scan.listing.take(mine)
         ledger = (Backlog() if self._backlog is None else self._backlog).ledger_at(found)
         verdicts = ledger.classify(listing)
         is_touched = self._touched(ledger, listing)
         chosen = self._select(found, ledger, listing, verdicts, is_touched)
         sequenced = self._follow_sequence(found, chosen, verdicts != Known.NEW)
-        self._leave_by_age(chosen, ledger, look, found)
+        self._leave_by_age(chosen, ledger, scan, found)
         chosen.note(EXPIRED, ledger.forgotten(listing))
         is_read = (verdicts == Known.KNOWN) & ~is_touched
         is_changed = (verdicts == Known.CHANGED) | is_touched
-        files, grouping = grouped(self._options.reread, chosen, look, mine, is_changed)
+        files, grouping = grouped(self._options.reread, chosen, scan, mine, is_changed)
         types = {}
         if not self._options.recursive:
             types = settle_types(
-                look.one_of_each_folder(),
+                scan.one_of_each_folder(),
                 found.partition_types,
                 self._named,
                 on_schema_change=self._options.on_schema_change,
-                pruned=look.partition_values,
+                pruned=scan.partition_values,
             )
         self._ledger, self._listing = ledger, listing
-        rows = _rows_of_whole(chosen, len(look.listing), mine)
+        rows = _rows_of_whole(chosen, len(scan.listing), mine)
         known_rows = np.flatnonzero(is_read & ~chosen.wanted & ~chosen.is_left(QUARANTINED))
         known = len(known_rows) - chosen.counts.get(EXPIRED, 0)
         return _RecordedPlan(
             files,
             self._roots,
-            len(look.listing),
+            len(scan.listing),
             known,
-            {**look.skipped, **chosen.counts, **{reason: len(at) for reason, at in rows.items() if len(at)}},
+            {**scan.skipped, **chosen.counts, **{reason: len(at) for reason, at in rows.items() if len(at)}},
             types,
-            partitions=_partitions(listing, files, look.pruned) if types or look.pruned else None,
+            partitions=_partitions(listing, files, scan.pruned) if types or scan.pruned else None,
             unread=chosen.stored,
             sequence=None if sequenced is None else sequenced.start,
-            seen=self._seen(found, look, sequenced, types),
-            options=self._facts(types),
-            listing=look.listing,
+            seen=self._seen(found, scan, sequenced, types),
+            options=self._figures(types),
+            listing=scan.listing,
             rows=rows,
             known_rows=known_rows if mine is None else mine[known_rows],
             read_rows=known_rows if mine is None else mine[known_rows],
-            bases=_bases(files, look) if self._reach.globs else (),
+            bases=_bases(files, scan) if self._reach.globs else (),
             reach=self._reach,
-            newest_partition=self._reach.newest_partition(look.one_of_each_folder(), found, look.listed_at),
-            read_before=self._reach.read_until(found, look.listed_at),
-            listed_at=look.listed_at,
+            newest_partition=self._reach.newest_partition(scan.one_of_each_folder(), found, scan.listed_at),
+            read_before=self._reach.read_until(found, scan.listed_at),
+            listed_at=scan.listed_at,
             again=_paths_of(listing, chosen.wanted & (is_changed | is_read)),
             companions=_paths_of(listing, chosen.wanted & is_read),
             grouping=grouping,
@@ -392,16 +392,16 @@ class FileSource:
         return sequenced
 
     def _seen(
-        self, found: PlanInput, look: FolderScan, sequenced: Sequenced | None, types: Mapping[str, str]
+        self, found: PlanInput, scan: FolderScan, sequenced: Sequenced | None, types: Mapping[str, str]
     ) -> SeenRanges | None:
         """Return the numbers or days that were ever seen, where gaps are looked for; else None."""
         if self._options.gaps is False:
             return None
         if sequenced is not None and not sequenced.rule.is_by_path:
-            return seen_numbers(found, sequenced, look, self._roots, is_part=self._shard is not None)
-        return seen_days(found, look, types) if self._options.gaps else None
+            return seen_numbers(found, sequenced, scan, self._roots, is_part=self._shard is not None)
+        return seen_days(found, scan, types) if self._options.gaps else None
 
-    def _facts(self, types: Mapping[str, str]) -> dict[str, Any]:
+    def _figures(self, types: Mapping[str, str]) -> dict[str, Any]:
         """Return as plain values what changes a plan; of the columns named, those that are partitions."""
         named = {name.lower() for name in self._named}
         stats: dict[str, Any] = {
@@ -431,14 +431,14 @@ class FileSource:
             )
         return is_changed if self._options.on_overwrite == "reprocess" else np.zeros(len(listing), np.bool_)
 
-    def _leave_by_age(self, chosen: Selection, ledger: Ledger, look: FolderScan, found: PlanInput) -> None:
+    def _leave_by_age(self, chosen: Selection, ledger: Ledger, scan: FolderScan, found: PlanInput) -> None:
         """Leave out what is too old or too young, and note what the ledger need not remember.
 
         The limits follow from what earlier runs have read: anything newer is backlog, however long it waits, and a
         first run has no limits. What a bound has left over in the run before, or is as young, is not late; neither is
         what was released from quarantine.
         """
-        now = _milliseconds(look.listed_at)
+        now = _milliseconds(scan.listed_at)
         margin, settle = self._options.late_after_ms, self._options.settle_ms
         newest = None if margin is None else ledger.newest_until(_latest_credible(now, found))
         if margin is not None and newest is not None:
@@ -454,16 +454,16 @@ class FileSource:
 
     def _look(self, found: PlanInput) -> FolderScan:
         if self._looks is None:
-            look = self._list(found)
+            scan = self._list(found)
         else:
-            look = self._looks.at(self._reach.key(found), lambda: self._list(found))
-        if look.unmatched and found.position is None:
+            scan = self._looks.at(self._reach.key(found), lambda: self._list(found))
+        if scan.unmatched and found.position is None:
             raise SourceMissingError(
-                f"nothing matches {', '.join(map(repr, look.unmatched))}. Nothing was read or changed. Check the "
+                f"nothing matches {', '.join(map(repr, scan.unmatched))}. Nothing was read or changed. Check the "
                 "pattern; names that begin with '_' or '.' are never matched."
             )
-        self._links = look.links
-        return look
+        self._links = scan.links
+        return scan
 
     def _list(self, found: PlanInput) -> FolderScan:
         listed_at = self._clock()
@@ -479,14 +479,14 @@ class FileSource:
         if line is None:
             return Listing.of([])
         whole = self._reach.without_time()
-        look = look_at(self._files, whole.places(), whole.scope(found, None), listed_at=self._clock())
+        scan = look_at(self._files, whole.places(), whole.scope(found, None), listed_at=self._clock())
         ledger = Ledger.empty() if found.position is None else Ledger.from_root(found.position, found.load)
-        is_unread = ledger.classify(look.listing) != Known.KNOWN
-        is_behind = np.zeros(len(look.listing), np.bool_)
+        is_unread = ledger.classify(scan.listing) != Known.KNOWN
+        is_behind = np.zeros(len(scan.listing), np.bool_)
         for row in np.flatnonzero(is_unread).tolist():
-            file = look.listing.file(row)
-            is_behind[row] = line.is_passed(file.path, look.root_of[row], file.modified)
-        return look.listing.take(np.flatnonzero(is_behind))
+            file = scan.listing.file(row)
+            is_behind[row] = line.is_passed(file.path, scan.root_of[row], file.modified)
+        return scan.listing.take(np.flatnonzero(is_behind))
 
     def advance(self, plan: FilePlan) -> Position | None:
         """Return the ledger with the planned files in it; see `Source.advance`."""
@@ -549,10 +549,10 @@ def _partitions(listing: Listing, planned: Listing, pruned: int) -> PartitionCou
     return PartitionCounts(len(folders), tuple(sorted(folders - wanted)), pruned)
 
 
-def _bases(files: Listing, look: FolderScan) -> tuple[str, ...]:
+def _bases(files: Listing, scan: FolderScan) -> tuple[str, ...]:
     """Return the folders below which Spark is to look for partitions; the roots themselves may be above a pattern."""
-    rows = files.rows_in(look.listing)
-    return tuple(dict.fromkeys(look.root_of if rows is None else (look.root_of[row] for row in rows.tolist())))
+    rows = files.rows_in(scan.listing)
+    return tuple(dict.fromkeys(scan.root_of if rows is None else (scan.root_of[row] for row in rows.tolist())))
 
 
 def left_out(plan: FilePlan) -> dict[str, Listing]:

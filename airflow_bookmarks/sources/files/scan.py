@@ -77,10 +77,10 @@ class Looks:
     def __init__(self) -> None:
         self._kept: dict[Hashable, FolderScan] = {}
 
-    def at(self, key: Hashable, look: Callable[[], FolderScan]) -> FolderScan:
-        """Return the listing under `key`; `look` makes it the first time."""
+    def at(self, key: Hashable, scan: Callable[[], FolderScan]) -> FolderScan:
+        """Return the listing under `key`; `scan` makes it the first time."""
         if key not in self._kept:
-            self._kept[key] = look()
+            self._kept[key] = scan()
         return self._kept[key]
 
 

@@ -100,7 +100,7 @@ def _rule_of(found: PlanInput) -> str | None:
 
 
 def seen_numbers(
-    found: PlanInput, sequenced: Sequenced, look: FolderScan, roots: Sequence[str], *, is_part: bool
+    found: PlanInput, sequenced: Sequenced, scan: FolderScan, roots: Sequence[str], *, is_part: bool
 ) -> SeenRanges | None:
     """Return the numbers of a sequence that were ever listed; None if there are none.
 
@@ -110,24 +110,24 @@ def seen_numbers(
     known = _seen_before(found, "number", sequenced.rule.text)
     # What a set marked as read is known, and its values were never computed.
     is_told = not is_part and not found.is_set and (sequenced.is_whole or bool(known.ranges))
-    return _if_any(known.add(sequenced.numbers() if is_told else look.numbers_of(sequenced.rule, roots)))
+    return _if_any(known.add(sequenced.numbers() if is_told else scan.numbers_of(sequenced.rule, roots)))
 
 
-def seen_days(found: PlanInput, look: FolderScan, types: Mapping[str, str]) -> SeenRanges | None:
+def seen_days(found: PlanInput, scan: FolderScan, types: Mapping[str, str]) -> SeenRanges | None:
     """Return which days of the one partition column of dates were ever listed; None where nothing is.
 
     Raises:
         OptionError: there is no such column, or more than one.
     """
     columns = [name for name, kind in types.items() if kind == "date"]
-    if not len(look.listing):
+    if not len(scan.listing):
         return None
     if len(columns) != 1:
         raise OptionError(
             f"gaps=True, and of the partition columns {list(types)} {len(columns)} are dates: without a sequence of "
             "numbers, missing days of exactly one are looked for. Nothing was read or changed. Leave gaps out."
         )
-    values = {partition_values(path, root)[columns[0]] for path, root in look.one_of_each_folder()} - {NULL_VALUE}
+    values = {partition_values(path, root)[columns[0]] for path, root in scan.one_of_each_folder()} - {NULL_VALUE}
     return _if_any(_seen_before(found, "day", columns[0]).add(days(sorted(values))))
 
 

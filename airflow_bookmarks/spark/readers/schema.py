@@ -91,19 +91,19 @@ def columns_of(
     if fmt.infer == "last" and before is not None:
         log.info("bookmark, %s: columns are those of the last run; no file is looked at for others", fmt.reader)
         return Columns(replace(_held_by_header(spark, files, plan, fmt, before), schema=_struct(before)))
-    look = _SchemaScan(spark, files, fmt, fold, _looked_at(plan.files, fmt), plan.files)
+    scan = _SchemaScan(spark, files, fmt, fold, _looked_at(plan.files, fmt), plan.files)
     try:
-        seen = look.columns()
+        seen = scan.columns()
     except SchemaChangedError as error:
         raise SchemaChangedError(f"{fmt.reader}: {error}") from error
     now, fmt = seen.columns, _by_header(fmt) if seen.is_held else fmt
-    unseen = look.unseen(before, now)
-    merged = now if before is None else look.merged(resolved(before, now, fold), now)
-    _log_sample(fmt, len(look.listing), len(plan))
+    unseen = scan.unseen(before, now)
+    merged = now if before is None else scan.merged(resolved(before, now, fold), now)
+    _log_sample(fmt, len(scan.listing), len(plan))
     data = without(merged, list(plan.partition_types), fold)
     if fmt.name == "csv" and data != merged:
         raise _doubled(fmt, plan)
-    is_whole = data == now and look.is_at_all
+    is_whole = data == now and scan.is_at_all
     return Columns(replace(fmt, schema=_struct(data)), seen.frame if is_whole else None, unseen)
 
 
@@ -120,9 +120,9 @@ def _held_by_header(spark: SparkSession, files: FileSystem, plan: FilePlan, fmt:
     if held is fmt or _is_one_header([before], fold):
         return held
     groups = by_head(files, plan.files.paths, first_line)
-    look = _SchemaScan(spark, files, fmt, fold, plan.files, plan.files)
+    scan = _SchemaScan(spark, files, fmt, fold, plan.files, plan.files)
     try:
-        _by_position([("the last run", before), *((paths[0], look.names_of(paths[0])) for paths in groups)], fold)
+        _by_position([("the last run", before), *((paths[0], scan.names_of(paths[0])) for paths in groups)], fold)
     except SchemaChangedError as error:
         raise SchemaChangedError(f"{fmt.reader}: {error}") from error
     return fmt

@@ -492,8 +492,8 @@ class DynamoTable:
         )
 
     def _place(self) -> str:
-        facts = self.describe()
-        return f"{self._name!r} in region {facts['region']} at {facts['host']}"
+        details = self.describe()
+        return f"{self._name!r} in region {details['region']} at {details['host']}"
 
 
 def _may_repeat(operation: Put | Update | Delete) -> bool:

@@ -54,7 +54,7 @@ class LeaseGrant:
     """
 
     job: str
-    caller: RunIdentity
+    identity: RunIdentity
     fence: int
     nonce: str
     base: Head
@@ -70,9 +70,9 @@ class LeaseGrant:
         return RunKey(self.run_number, self.fence)
 
 
-def commit_conditions(holding: LeaseGrant) -> list[Condition]:
+def commit_conditions(grant: LeaseGrant) -> list[Condition]:
     """Return what `core.head.may_commit` asks of the head, as conditions of the transaction that commits."""
-    return [Equals("fence", holding.fence), Equals("version", holding.base.version)]
+    return [Equals("fence", grant.fence), Equals("version", grant.base.version)]
 
 
 class Transitions(StateReader):
@@ -115,37 +115,37 @@ class Transitions(StateReader):
 
     # ---- within
 
-    def _held(self, holding: LeaseGrant, operations: Sequence[Operation], what: str) -> None:
+    def _held(self, grant: LeaseGrant, operations: Sequence[Operation], what: str) -> None:
         """Write `operations`, whose conditions include that the fence is ours. Repeating them is harmless."""
         try:
             self.table.transact(operations, token=self._token())
         except ConditionFailedError as error:
-            raise self._fenced(holding, what) from error
+            raise self._fenced(grant, what) from error
 
-    def _fenced(self, holding: LeaseGrant, what: str) -> BookmarkError:
-        head = self.look(holding.job).head
+    def _fenced(self, grant: LeaseGrant, what: str) -> BookmarkError:
+        head = self.snapshot(grant.job).head
         lease = head.lease if head is not None else None
         fence = head.fence if head is not None else "none"
         taken = "killed, reset or rewound"
-        if lease is not None and lease.nonce != holding.nonce:
+        if lease is not None and lease.nonce != grant.nonce:
             taken = f"taken over by {lease.run_id!r} (attempt {lease.attempt}) at {to_text(lease.since)}"
         else:
-            for run in self.runs(holding.job, after=holding.base.run_number, reverse=True, limit=1):
-                if run.key.fence > holding.fence:
+            for run in self.runs(grant.job, after=grant.base.run_number, reverse=True, limit=1):
+                if run.key.fence > grant.fence:
                     taken = f"taken over by {run.run_id!r} (attempt {run.attempt}), which has ended since"
         return FencedError(
-            f"job {holding.job!r}: this run ({holding.caller.run_id!r}, attempt {holding.caller.attempt}, fence "
-            f"{holding.fence}) could not {what}: the job was {taken} (fence {fence}). This run changed nothing further "
+            f"job {grant.job!r}: this run ({grant.identity.run_id!r}, attempt {grant.identity.attempt}, fence "
+            f"{grant.fence}) could not {what}: the job was {taken} (fence {fence}). This run changed nothing further "
             "in the state; what it staged is swept by the run that has the job now."
         )
 
-    def _unchanged(self, holding: LeaseGrant, what: str) -> BookmarkError:
+    def _unchanged(self, grant: LeaseGrant, what: str) -> BookmarkError:
         """Return why a commit was refused: the version moved under the own fence, or the fence is another's."""
-        now = self.look(holding.job).head
-        if now is None or may_commit(now, holding.fence, holding.base.version) is CommitDecision.FENCED:
-            return self._fenced(holding, what)
+        now = self.snapshot(grant.job).head
+        if now is None or may_commit(now, grant.fence, grant.base.version) is CommitDecision.FENCED:
+            return self._fenced(grant, what)
         return ChangedMeanwhileError(
-            f"job {holding.job!r} moved from version {holding.base.version} to {now.version} under this run. "
+            f"job {grant.job!r} moved from version {grant.base.version} to {now.version} under this run. "
             "Nothing was committed. Run it again."
         )
 

@@ -67,7 +67,7 @@ def collected_in(store: StateReader, job: str, entry: Mapping[str, object] | Non
     Raises:
         StateCorruptError: there is none, of a job that has a head; or it says no number.
     """
-    if entry is None and store.look(job).head is not None:
+    if entry is None and store.snapshot(job).head is not None:
         raise StateCorruptError(
             f"the index item of job {job!r} in namespace {store.namespace!r} is gone, so nobody can tell which of its "
             "runs were collected. Nothing was read or changed. 'airflow-bookmarks doctor' says whether it can be "

@@ -36,7 +36,7 @@ class LeaseStore(Transitions):
     def take(
         self,
         job: str,
-        caller: RunIdentity,
+        identity: RunIdentity,
         seen: Snapshot,
         lease_for: timedelta,
         *,
@@ -52,86 +52,94 @@ class LeaseStore(Transitions):
         keys, now = self.keys(job), self._clock()
         base = seen.head or Head()
         nonce = self._token()
-        lease = Lease(caller.run_id, caller.attempt, now, now + lease_for, nonce)
+        lease = Lease(identity.run_id, identity.attempt, now, now + lease_for, nonce)
         binds = owner if base.owner is None else None
         after = replace(base, fence=base.fence + 1, lease=lease, owner=base.owner or binds)
         operations: list[Operation] = []
         if seen.head is None:
             operations.append(Update(keys.head, set=item.head_attributes(after), conditions=[Missing()]))
             unused: list[Condition] = [Lacks(ALIAS_OF), Lacks(RUN_NUMBER)]  # a lost head is not begun anew
-            operations.append(Update(keys.index, set=self._index_base(caller, owner, now), conditions=unused))
+            operations.append(Update(keys.index, set=self._index_base(identity, owner, now), conditions=unused))
         else:
             changes: Attributes = {"fence": after.fence, **item.lease_attributes(lease)}
             if binds is not None:
                 changes["owner"] = binds
-                operations.append(Update(keys.index, set=_owned_by(binds, caller), conditions=[Exists()]))
+                operations.append(Update(keys.index, set=_owned_by(binds, identity), conditions=[Exists()]))
             operations.append(Update(keys.head, set=changes, conditions=_same_head(seen.head)))
-        operations.append(self._take_execution(keys, caller, seen.execution, base.run_number, nonce, replays))
+        operations.append(self._take_execution(keys, identity, seen.execution, base.run_number, nonce, replays))
         try:
             self.table.transact(operations, token=nonce)
         except ConditionFailedError:
-            found = self.look(job).head
+            found = self.snapshot(job).head
             if found is None or found.lease is None or found.lease.nonce != nonce:
                 return None
         first_run = seen.execution.first_run if seen.execution else None
-        return LeaseGrant(job, caller, after.fence, nonce, replace(after, lease=None), now, first_run)
+        return LeaseGrant(job, identity, after.fence, nonce, replace(after, lease=None), now, first_run)
 
     def _take_execution(
-        self, keys: Keys, caller: RunIdentity, seen: Execution | None, run_number: int, nonce: str, replays: int | None
+        self,
+        keys: Keys,
+        identity: RunIdentity,
+        seen: Execution | None,
+        run_number: int,
+        nonce: str,
+        replays: int | None,
     ) -> Operation:
         conditions = _same_execution(seen)
-        changes: Attributes = {"attempt": caller.attempt, "killed_attempt": seen.killed_attempt if seen else 0}
+        changes: Attributes = {"attempt": identity.attempt, "killed_attempt": seen.killed_attempt if seen else 0}
         changes["taken_nonce"] = nonce
-        changes |= {"dag_id": caller.dag_id, "task_id": caller.task_id, "dag_run_id": caller.dag_run_id}
-        changes |= {"logical_date": caller.logical_date, "series": caller.series, "taken_at": to_text(self._clock())}
+        changes |= {"dag_id": identity.dag_id, "task_id": identity.task_id, "dag_run_id": identity.dag_run_id}
+        changes |= {
+            "logical_date": identity.logical_date,
+            "series": identity.series,
+            "taken_at": to_text(self._clock()),
+        }
         changes["finished"] = replays is not None and seen is not None and seen.is_finished
         remove = [] if replays is not None else ["replaying"]
         if replays is not None:
             changes["replaying"] = replays
         if seen is None or seen.attempt == 0:
             changes["base_run"] = run_number
-        return Update(keys.execution(caller.run_id), set=changes, remove=remove, conditions=conditions)
+        return Update(keys.execution(identity.run_id), set=changes, remove=remove, conditions=conditions)
 
-    def _index_base(self, caller: RunIdentity, owner: str | None, now: datetime) -> Attributes:
-        return {**_owned_by(owner, caller), "first_seen_at": to_text(now)}
+    def _index_base(self, identity: RunIdentity, owner: str | None, now: datetime) -> Attributes:
+        return {**_owned_by(owner, identity), "first_seen_at": to_text(now)}
 
-    def renew(self, holding: LeaseGrant, lease_for: timedelta) -> None:
+    def renew(self, grant: LeaseGrant, lease_for: timedelta) -> None:
         """Move the end of the lease.
 
         Raises:
             FencedError: the job was taken over, or the attempt killed, or the job reset.
         """
         until = to_text(self._clock() + lease_for)
-        conditions = [Equals("fence", holding.fence), Equals("lease_nonce", holding.nonce)]
+        conditions = [Equals("fence", grant.fence), Equals("lease_nonce", grant.nonce)]
         try:
-            self.table.transact(
-                [Update(self.keys(holding.job).head, set={"lease_until": until}, conditions=conditions)]
-            )
+            self.table.transact([Update(self.keys(grant.job).head, set={"lease_until": until}, conditions=conditions)])
         except ConditionFailedError as error:
-            raise self._fenced(holding, "keep the lease") from error
+            raise self._fenced(grant, "keep the lease") from error
 
-    def release(self, holding: LeaseGrant) -> None:
+    def release(self, grant: LeaseGrant) -> None:
         """Give the lease back without a run.
 
         Raises:
             FencedError: it is not ours any more.
         """
         operation = Update(
-            self.keys(holding.job).head, remove=item.LEASE_ATTRIBUTES, conditions=[Equals("fence", holding.fence)]
+            self.keys(grant.job).head, remove=item.LEASE_ATTRIBUTES, conditions=[Equals("fence", grant.fence)]
         )
         try:
             self.table.transact([operation], token=self._token())
         except ConditionFailedError as error:
-            raise self._fenced(holding, "release the lease") from error
+            raise self._fenced(grant, "release the lease") from error
 
-    def check_held(self, holding: LeaseGrant, what: str) -> None:
+    def check_held(self, grant: LeaseGrant, what: str) -> None:
         """Make sure that the job is still the holder's; `what` describes what it is about to do.
 
         Raises:
             FencedError: it is not.
         """
-        if self.head(holding.job).fence != holding.fence:
-            raise self._fenced(holding, what)
+        if self.head(grant.job).fence != grant.fence:
+            raise self._fenced(grant, what)
 
     def fence(self, job: str, run_id: str, attempt: int) -> bool:
         """Kill an attempt: it, and lower ones, can't begin any more; if it holds the job, it is fenced.
@@ -140,7 +148,7 @@ class LeaseStore(Transitions):
         """
         keys = self.keys(job)
         for _ in range(_RACES):
-            seen = self.look(job, run_id)
+            seen = self.snapshot(job, run_id)
             killed = max(attempt, seen.execution.killed_attempt if seen.execution else 0)
             changes: Attributes = {"killed_attempt": killed, "killed_at": to_text(self._clock())}
             if seen.execution is None:
@@ -167,12 +175,12 @@ class LeaseStore(Transitions):
         )
 
 
-def _owned_by(owner: str | None, caller: RunIdentity) -> Attributes:
-    is_own = owner == caller.dag_id  # otherwise the task would be one that the owner does not have
+def _owned_by(owner: str | None, identity: RunIdentity) -> Attributes:
+    is_own = owner == identity.dag_id  # otherwise the task would be one that the owner does not have
     return {
         DAG_ID: owner,
-        "task_id": caller.task_id if is_own else None,
-        "map_index": caller.map_index if is_own else None,
+        "task_id": identity.task_id if is_own else None,
+        "map_index": identity.map_index if is_own else None,
     }
 
 

@@ -137,15 +137,15 @@ class TimelineTransitions(Transitions):
                 return None
         return after
 
-    def note_clean(self, holding: LeaseGrant) -> LeaseGrant:
+    def note_clean(self, grant: LeaseGrant) -> LeaseGrant:
         """Record that what undone runs staged and published is removed.
 
         Raises:
             FencedError: the job is not ours any more; whoever took it over does the cleaning again.
         """
-        head = Update(self.keys(holding.job).head, remove=["cleaning"], conditions=[Equals("fence", holding.fence)])
-        self._held(holding, [head], "note that the clean is done")
-        return replace(holding, base=replace(holding.base, cleaning=None))
+        head = Update(self.keys(grant.job).head, remove=["cleaning"], conditions=[Equals("fence", grant.fence)])
+        self._held(grant, [head], "note that the clean is done")
+        return replace(grant, base=replace(grant.base, cleaning=None))
 
 
 def _protected_as(seen: Head) -> Condition:

@@ -140,7 +140,7 @@ def test_option_is_a_template_and_pause_changes_nothing(world: World, player: Pl
 
     assert (played.state, played.xcom("copy")["option"]) == ("success", "pause")
     assert played._task("copy").xcom_pull(task_ids="copy", key="returned") == 1
-    assert world.store.look(JOB).head is None
+    assert world.store.snapshot(JOB).head is None
 
 
 def test_nothing_new_starts_no_session(world: World, player: Player, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -76,7 +76,7 @@ def test_owner_and_sharing_are_the_same_by_each_connection_to_a_namespace(
 
     def run(hook: BookmarkHook, dag_id: str, number: int) -> None:
         who = RunIdentity(f"{dag_id}/{number}/clean", dag_id=dag_id, task_id="clean")
-        begun = ActiveRun.begin(hook.get_conn(), "copy", who, world.shop.machine)
+        begun = ActiveRun.begin(hook.get_conn(), "copy", who, world.shop.environment)
         world.shop.copy(begun)
         begun.commit()
 

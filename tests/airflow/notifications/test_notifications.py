@@ -167,7 +167,7 @@ def test_rewound_upstream_is_told_once_and_that_it_was_dealt_with(world: World, 
 
 def test_replayed_upstream_is_told(world: World, watch: Watch) -> None:
     chain(world)
-    run = ReplayRun.begin_replay(world.store, "up", world.shop.caller(), world.shop.machine, 1)
+    run = ReplayRun.begin_replay(world.store, "up", world.shop.identity(), world.shop.environment, 1)
     world.shop.copy(run)
     run.commit()
 

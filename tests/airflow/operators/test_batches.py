@@ -76,9 +76,9 @@ def test_summary_has_the_sums_over_all_batches(world: World) -> None:
     list(loop(world.shop).batches())
     summary = tried(world.shop).finish().as_dict()
     assert (summary["run_number"], summary["first_run_number"], summary["is_empty"]) == ("3", "1", False)
-    facts = summary["contexts"]["raw"]
-    assert (facts["files"], facts["listed"], facts["known"], facts["skipped"]) == (5, 5, 0, {})
-    assert facts["watermark_from"] is None
+    figures = summary["contexts"]["raw"]
+    assert (figures["files"], figures["listed"], figures["known"], figures["skipped"]) == (5, 5, 0, {})
+    assert figures["watermark_from"] is None
     assert summary["outputs"]["out"]["rows"] == 5
 
 
@@ -166,11 +166,11 @@ def test_cleared_task_whose_runs_were_undone_counts_them_no_more(world: World) -
 
 def test_paused_batches_are_one_summary(world: World) -> None:
     put_many(world.shop, 5)
-    caller = RunIdentity(RUN_ID, 1)
-    run = DetachedRun.begin(world.store, JOB, caller, Choice.of("pause"), RunEnvironment(), in_batches=True)
+    identity = RunIdentity(RUN_ID, 1)
+    run = DetachedRun.begin(world.store, JOB, identity, Choice.of("pause"), RunEnvironment(), in_batches=True)
     list(Loop(world.shop, run, OPTIONS).batches())
-    facts = side_summary(world.store, JOB, caller, "pause").contexts["raw"]
-    assert (facts["files"], facts["rows"]) == (5, None)
+    figures = side_summary(world.store, JOB, identity, "pause").contexts["raw"]
+    assert (figures["files"], figures["rows"]) == (5, None)
 
 
 # ---- the operator

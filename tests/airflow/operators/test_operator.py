@@ -138,12 +138,12 @@ def context(attempt: int = 1, retries: int = 0, first: int = 1, dag_run_id: str 
     return {"ti": ti, "logical_date": datetime(2026, 5, 3, tzinfo=UTC)}
 
 
-def caller(attempt: int = 1) -> RunIdentity:
+def identity(attempt: int = 1) -> RunIdentity:
     return RunIdentity("shop/manual__1/copy", attempt)
 
 
 def begin(world: World, attempt: int = 1) -> ActiveRun:
-    return ActiveRun.begin(world.store, JOB, caller(attempt), world.shop.machine)
+    return ActiveRun.begin(world.store, JOB, identity(attempt), world.shop.environment)
 
 
 def drive(world: World, attempt: int = 1) -> Callable[[Any], None]:
@@ -161,7 +161,7 @@ def begin_replay(world: World, task: BookmarkSparkSubmitOperator, attempt: int) 
     """Begin the replay that the operator asks for in the conf of this try."""
     number = Settings.from_conf(task.conf or {}).replay
     assert number is not None
-    return ReplayRun.begin_replay(world.store, JOB, caller(attempt), world.shop.machine, int(number))
+    return ReplayRun.begin_replay(world.store, JOB, identity(attempt), world.shop.environment, int(number))
 
 
 def replay(world: World, task: BookmarkSparkSubmitOperator, attempt: int) -> Callable[[Any], None]:
@@ -183,7 +183,7 @@ def fail_in(run: RunSession) -> None:
 def commit_only(world: World, attempt: int = 1, point: str = "committed") -> None:
     """Run a driver in a process of its own, and kill it between its commit and its publish."""
     script = DRIVER.format(root=str(world.folder), commits=True, code=0, fault=point)
-    settings = Settings(job=JOB, store=world.store_uri, run_id=caller().run_id, attempt=str(attempt))
+    settings = Settings(job=JOB, store=world.store_uri, run_id=identity().run_id, attempt=str(attempt))
     environment = {**os.environ, "SHOP_CONF": json.dumps(settings.to_conf())}
     done = subprocess.run([sys.executable, "-c", script], env={**environment, "PYTHONPATH": str(PROJECT)}, check=False)
     assert done.returncode == -signal.SIGKILL
@@ -223,7 +223,7 @@ def test_driver_gets_its_settings_and_the_runtime(world: World, submits: Submits
     run_id = played.run.run_id
     assert (settings.job, settings.option, settings.attempt, settings.version) == (JOB, "enable", "1", __version__)
     assert (settings.store, settings.run_id) == (world.store_uri, f"shop/{run_id}/copy")
-    assert settings.caller("").dag_run_id == run_id
+    assert settings.identity("").dag_run_id == run_id
     assert call["conf"]["spark.x"] == "1"
     mine, runtime = call["arguments"][call["arguments"].index("--py-files") + 1].split(",")
     assert mine == "mine.zip"
@@ -390,7 +390,7 @@ def test_what_becomes_of_unused_contexts_travels_to_the_driver(world: World) -> 
 
 
 def test_try_that_was_killed_is_refused_before_spark_starts(world: World) -> None:
-    world.store.fence(JOB, caller().run_id, 1)
+    world.store.fence(JOB, identity().run_id, 1)
 
     with pytest.raises(AttemptRefusedError, match="Spark was not started"):
         play(operator(), context(), refuse)
@@ -439,7 +439,7 @@ def test_paused_and_disabled_runs_are_asked_for_no_commit(world: World, option: 
     summary = play(operator(bookmark_option=option), context(), lambda _: None)
 
     assert (summary["option"], summary["run_number"], summary["contexts"]) == (option, None, {})
-    assert world.store.look(JOB).head is None
+    assert world.store.snapshot(JOB).head is None
 
 
 def test_spark_that_fails_before_the_commit_fails_the_task_with_its_own_error(world: World) -> None:
@@ -594,8 +594,8 @@ def in_series(world: World, series: int, attempt: int = 1) -> Callable[[Any], No
     """Return a submit whose driver is told the series of tries, as Spark's settings tell it."""
 
     def submit(_: Any) -> None:
-        of_try = replace(caller(attempt), series=series)
-        run = ActiveRun.begin(world.store, JOB, of_try, world.shop.machine)
+        of_try = replace(identity(attempt), series=series)
+        run = ActiveRun.begin(world.store, JOB, of_try, world.shop.environment)
         world.shop.copy(run)
         run.commit()
 
@@ -607,7 +607,7 @@ def test_driver_is_told_the_series_of_its_try(world: World) -> None:
     told: list[RunIdentity] = []
 
     def submit(given: Any) -> None:
-        told.append(Settings.from_conf(task.conf or {}).caller(""))
+        told.append(Settings.from_conf(task.conf or {}).identity(""))
         in_series(world, 2)(given)
 
     play(task, context(retries=2), submit)
@@ -694,9 +694,9 @@ def test_retry_in_a_cleared_task_does_not_pass_for_the_run_before_the_clear(worl
 def test_due_publish_is_left_to_a_living_run_that_holds_the_job(world: World) -> None:
     world.shop.put("a.txt", "a")
     commit_only(world)
-    world.store.fence(JOB, caller().run_id, 1)  # as if the lease of the dead driver had run out
+    world.store.fence(JOB, identity().run_id, 1)  # as if the lease of the dead driver had run out
     other = RunIdentity("somebody/else")
-    assert world.store.take(JOB, other, world.store.look(JOB, other.run_id), world.shop.machine.lease_time)
+    assert world.store.take(JOB, other, world.store.snapshot(JOB, other.run_id), world.shop.environment.lease_time)
 
     with pytest.raises(JobBusyError):
         play(operator(retries=1), context(attempt=2, retries=1), refuse)
@@ -724,7 +724,7 @@ def test_killed_try_is_fenced_after_spark_was_stopped(world: World) -> None:
     with pytest.raises(AirflowException, match="killed"):
         play(task, context(), submit)
 
-    execution = world.store.execution(JOB, caller().run_id)
+    execution = world.store.execution(JOB, identity().run_id)
     assert execution is not None
     assert execution.killed_attempt == 1
     assert world.shop.target_lines(JOB) == {}

@@ -176,8 +176,8 @@ def drive_as(world: World, dag_run_id: str) -> Callable[[Any], None]:
     """Return a submit that makes one whole run of another DAG run."""
 
     def submit(_: Any) -> None:
-        caller = RunIdentity(f"shop/{dag_run_id}/copy", 1)
-        run = ActiveRun.begin(world.store, JOB, caller, world.shop.machine)
+        identity = RunIdentity(f"shop/{dag_run_id}/copy", 1)
+        run = ActiveRun.begin(world.store, JOB, identity, world.shop.environment)
         world.shop.copy(run)
         run.commit()
 
@@ -231,7 +231,7 @@ def test_what_is_missing_in_a_sequence_is_a_gauge_that_falls_when_it_comes(world
 
     def read_parts(dag_run_id: str) -> Callable[[Any], None]:
         def submit(_: Any) -> None:
-            run = ActiveRun.begin(world.store, JOB, RunIdentity(f"shop/{dag_run_id}/copy", 1), world.shop.machine)
+            run = ActiveRun.begin(world.store, JOB, RunIdentity(f"shop/{dag_run_id}/copy", 1), world.shop.environment)
             run.plan("raw", FileSource(LocalFileSystem(), [str(world.shop.raw)], options))
             run.commit()
 
@@ -245,9 +245,9 @@ def test_what_is_missing_in_a_sequence_is_a_gauge_that_falls_when_it_comes(world
 
 
 def test_documentation_names_what_is_measured_and_nothing_else(backend: Backend) -> None:
-    facts = {"files": 1, "bytes": 1, "rows": 1, "gaps": {"missing": 0}}
+    figures = {"files": 1, "bytes": 1, "rows": 1, "gaps": {"missing": 0}}
     steps = dict.fromkeys(("begin", "plan", "read_write", "commit", "publish"), "0.1")
-    measured = {"job": JOB, "namespace": "test", "contexts": {"raw": facts}, "outputs": {"out": facts}}
+    measured = {"job": JOB, "namespace": "test", "contexts": {"raw": figures}, "outputs": {"out": figures}}
     metrics.count_task(JOB, "test", "committed")
     metrics.measure_run({**measured, "seconds": steps})
     keys = {"files": None, "bytes": None, "rows": None, "unit": "keys", "count": 2}

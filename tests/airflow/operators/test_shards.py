@@ -66,8 +66,8 @@ def test_counts_are_those_of_all_its_shards(world: World) -> None:
         world.shop.put(f"f{i}.txt", "line")
     for number in range(64):
         drive(world.shop, number)
-    facts = tried(world.shop, share="0:64").finish().contexts["raw"]
-    assert (facts["files"], facts["listed"], facts["known"], facts["skipped"]) == (30, 30, 0, {})
+    figures = tried(world.shop, share="0:64").finish().contexts["raw"]
+    assert (figures["files"], figures["listed"], figures["known"], figures["skipped"]) == (30, 30, 0, {})
 
 
 def test_script_that_leaves_a_shard_out_fails_the_task(world: World) -> None:

@@ -14,7 +14,7 @@ from airflow_bookmarks.operators.spark_submit import BookmarkSparkSubmitOperator
 from airflow_bookmarks.sources.files.options import FileOptions
 from airflow_bookmarks.sources.files.planner import FileSource
 from tests.airflow.conftest import World
-from tests.airflow.operators.test_operator import JOB, caller, context, drive, operator, play, refuse
+from tests.airflow.operators.test_operator import JOB, context, drive, identity, operator, play, refuse
 from tests.lifecycle.shop import FILES
 
 
@@ -51,7 +51,7 @@ def test_task_succeeds_with_an_empty_run_and_without_spark(read_once: World) -> 
 def test_empty_run_belongs_to_its_dag_run(read_once: World) -> None:
     play(operator(skip_when_empty=True), context(), refuse)
 
-    execution = read_once.store.execution(JOB, caller().run_id)
+    execution = read_once.store.execution(JOB, identity().run_id)
     assert execution is not None
     assert (execution.is_finished, execution.last_run, execution.dag_run_id) == (True, 2, "manual__1")
 
@@ -92,7 +92,7 @@ def test_input_that_comes_between_the_looks_is_read_by_spark(read_once: World, m
 
 
 def test_job_that_another_run_holds_is_not_taken_for_empty(read_once: World) -> None:
-    held = ActiveRun.begin(read_once.store, JOB, read_once.shop.caller("another"), read_once.shop.machine)
+    held = ActiveRun.begin(read_once.store, JOB, read_once.shop.identity("another"), read_once.shop.environment)
     with pytest.raises(JobBusyError):
         play(operator(skip_when_empty=True), context(), refuse)
     held.abort("stopped")
@@ -165,7 +165,7 @@ class Scripted:
 
     def __call__(self, _: Any) -> None:
         shop = self.world.shop
-        run = ActiveRun.begin(self.world.store, JOB, caller(), shop.machine)
+        run = ActiveRun.begin(self.world.store, JOB, identity(), shop.environment)
         plan = run.plan("raw", FileSource(FILES, [str(shop.raw)], self.options))
         self.read += [path.rpartition("/")[2] for path in plan.files.paths]
         run.commit()

@@ -79,7 +79,7 @@ def told(attempt: int = 1, first: int = 1, retries: int = 0, map_index: int = -1
     return {"ti": ti, "task_instance": ti, "run_id": ti.run_id, "dag": dag, "logical_date": date}
 
 
-def caller(attempt: int = 1) -> RunIdentity:
+def identity(attempt: int = 1) -> RunIdentity:
     return RunIdentity("shop/manual__1/copy", attempt)
 
 
@@ -127,7 +127,7 @@ class SubmitterPromises(Submitter):
         """Return a driver in this process that makes one whole run."""
 
         def work(_: dict[str, str]) -> int:
-            run = ActiveRun.begin(world.store, JOB, caller(attempt), world.shop.machine)
+            run = ActiveRun.begin(world.store, JOB, identity(attempt), world.shop.environment)
             world.shop.copy(run)
             run.commit()
             return 0
@@ -151,8 +151,8 @@ class SubmitterPromises(Submitter):
         conf = service_at_work.conf(asked)
         settings = Settings.from_conf(conf)
         assert (settings.job, settings.store, settings.option) == (JOB, remote.store_uri, "enable")
-        assert (settings.run_id, settings.attempt, settings.version) == (caller().run_id, "1", __version__)
-        assert settings.caller("").logical_date == "2026-05-03T00:00:00.000000Z"
+        assert (settings.run_id, settings.attempt, settings.version) == (identity().run_id, "1", __version__)
+        assert settings.identity("").logical_date == "2026-05-03T00:00:00.000000Z"
         assert USER.items() <= conf.items()
         assert service_at_work.runtimes(asked) == [self.runtime_uri]
 
@@ -266,7 +266,7 @@ class SubmitterPromises(Submitter):
         task, orphans = self.task(remote), []
 
         def kill() -> None:
-            orphans.append(ActiveRun.begin(remote.store, JOB, caller(), remote.shop.machine))
+            orphans.append(ActiveRun.begin(remote.store, JOB, identity(), remote.shop.environment))
             remote.shop.copy(orphans[0])
             task.on_kill()
 
@@ -339,7 +339,7 @@ class SubmitterPromises(Submitter):
         assert any("nothing was committed" in text.lower() for text in said)
         with pytest.raises(TaskDeferralTimeout):
             self.task(remote, deferrable=True).resume_execution("__fail__", {"error": "Trigger timeout"}, told())
-        execution = remote.store.execution(JOB, caller().run_id)
+        execution = remote.store.execution(JOB, identity().run_id)
         assert execution is not None
         assert execution.killed_attempt == 1
 
@@ -361,7 +361,7 @@ class SubmitterPromises(Submitter):
 
         assert path == f"{SubmissionTrigger.__module__}.SubmissionTrigger"
         assert stopped == [again._inner]
-        execution = remote.store.execution(JOB, caller().run_id)
+        execution = remote.store.execution(JOB, identity().run_id)
         assert execution is not None
         assert execution.killed_attempt == 1
 

@@ -72,8 +72,8 @@ def event_of(deferral: TaskDeferred) -> Any:
 def run_by_dag(world: World, job: str = "up", dag_run_id: str = DAG_RUN, *, until: str = "published") -> None:
     """Make one run of `job`, by the task `work` of the DAG `flights`."""
     date = "2026-05-03T00:00:00.000000Z"
-    caller = RunIdentity(f"flights/{dag_run_id}/work", 1, "flights", "work", dag_run_id=dag_run_id, logical_date=date)
-    run = ActiveRun.begin(world.store, job, caller, world.shop.machine)
+    identity = RunIdentity(f"flights/{dag_run_id}/work", 1, "flights", "work", dag_run_id=dag_run_id, logical_date=date)
+    run = ActiveRun.begin(world.store, job, identity, world.shop.environment)
     world.shop.copy(run)
     if until == "published":
         run.commit()
@@ -142,7 +142,7 @@ def test_consumer_is_released_when_a_run_it_has_consumed_was_replayed(world: Wor
     world.shop.run("down", upstream="up")
     assert not look(consumer="down").is_done
 
-    run = ReplayRun.begin_replay(world.store, "up", world.shop.caller(), world.shop.machine, 1)
+    run = ReplayRun.begin_replay(world.store, "up", world.shop.identity(), world.shop.environment, 1)
     world.shop.copy(run)
     run.commit()
 

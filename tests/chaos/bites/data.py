@@ -48,8 +48,8 @@ def one_place_for_two_items() -> None:
 def discarded_instead_of_swept() -> None:
     abandon = BookmarkStore.abandon
 
-    def discard(self: Any, holding: Any, run: Any) -> None:
-        abandon(self, holding, run)
+    def discard(self: Any, grant: Any, run: Any) -> None:
+        abandon(self, grant, run)
         for output in run.outputs.values():
             open_to_change(output.place).remove(output.place)
 
@@ -82,7 +82,7 @@ def place_stored_after_write() -> None:
 @bite("a pause run writes under tokens, places and staging roots of its own")
 def pause_under_normal_token() -> None:
     def placed(self: Any, output: str, place: Any) -> Any:
-        head = self._store.look(self._job).head
+        head = self._store.snapshot(self._job).head
         key = RunKey(1, 1) if head is None else RunKey(head.run_number + 1, head.fence + 1)
         entry, _ = SINKS.stage(Territory(self._store.namespace, self._job), key, output, place)
         self._outputs.place(output, entry)
@@ -96,9 +96,9 @@ def pause_under_normal_token() -> None:
 
 @bite("a token is burned in the sink before its plan is given up", theme="sinks")
 def token_not_burned() -> None:
-    def has_landed(store: Any, holding: Any, run: Any, sinks: Any) -> bool:
+    def has_landed(store: Any, grant: Any, run: Any, sinks: Any) -> bool:
         found = [(sinks.find_committing(output.sink), name) for name, output in run.outputs.items()]
-        return any(sink.landed(publish.stored_output(store, holding.job, run, name)) for sink, name in found if sink)
+        return any(sink.landed(publish.stored_output(store, grant.job, run, name)) for sink, name in found if sink)
 
     put(recover, "_has_landed", has_landed)
 
@@ -107,8 +107,8 @@ def token_not_burned() -> None:
 def landed_rows_not_taken_over() -> None:
     has_landed = take(recover, "_has_landed")
 
-    def never(store: Any, holding: Any, run: Any, sinks: Any) -> bool:
-        has_landed(store, holding, run, sinks)
+    def never(store: Any, grant: Any, run: Any, sinks: Any) -> bool:
+        has_landed(store, grant, run, sinks)
         return False
 
     put(recover, "_has_landed", never)
@@ -117,7 +117,7 @@ def landed_rows_not_taken_over() -> None:
 @bite("a landed plan is carried into a new epoch when the position is the same", theme="sinks")
 def landed_rows_of_another_epoch_given_up() -> None:
     is_same = take(recover, "_is_same_position")
-    put(recover, "_is_same_position", lambda holding, run: run.epoch == holding.base.epoch and is_same(holding, run))
+    put(recover, "_is_same_position", lambda grant, run: run.epoch == grant.base.epoch and is_same(grant, run))
 
 
 # ---- publishing
@@ -136,8 +136,8 @@ def _publish_with(publisher: Any) -> None:
 def delete_list_of_the_publish() -> None:
     publish_run = take(publish, "publish_run")
 
-    def listing_late(store: Any, holding: Any, run: Any, machine: Any, sinks: Any = SINKS) -> int:
-        count = publish_run(store, holding, run, machine, sinks)
+    def listing_late(store: Any, grant: Any, run: Any, environment: Any, sinks: Any = SINKS) -> int:
+        count = publish_run(store, grant, run, environment, sinks)
         for output in run.outputs.values():
             if output.delete is None or output.publish is None or run.revision:
                 continue
@@ -153,12 +153,12 @@ def delete_list_of_the_publish() -> None:
 
 @bite("a publisher works from the list that it began with, and never reads it anew half-way", theme="replays")
 def publisher_reads_its_list_anew() -> None:
-    def rereading(store: Any, holding: Any, run: Any, machine: Any, sinks: Any = SINKS) -> int:
+    def rereading(store: Any, grant: Any, run: Any, environment: Any, sinks: Any = SINKS) -> int:
         for name, output in run.outputs.items():
             files = open_to_change(output.target)
             for at, move in enumerate(_moves(store, output)):
-                move_all(FileChanges([move], (), (), files), f"run {run.key}", publish.steps_of(machine))
-                now = _moves(store, store.run(holding.job, run.key).outputs[name])
+                move_all(FileChanges([move], (), (), files), f"run {run.key}", publish.steps_of(environment))
+                now = _moves(store, store.run(grant.job, run.key).outputs[name])
                 files.delete(now[at][0])  # the source of the move is cleared away, by the list that is there now
             for path in [] if output.delete is None else decode_paths(store.blobs.get(output.delete)):
                 files.delete(path)
@@ -184,10 +184,10 @@ def move_by_copy_and_delete() -> None:
 def recovery_filtered_by_epoch() -> None:
     finish_publish = take(recover, "finish_publish")
 
-    def same_epoch(store: Any, holding: Any, machine: Any, sinks: Any = SINKS) -> Any:
-        run = store.run(holding.job, holding.base.publishing)
-        is_other = run is not None and run.epoch != holding.base.epoch
-        return holding if is_other else finish_publish(store, holding, machine, sinks)
+    def same_epoch(store: Any, grant: Any, environment: Any, sinks: Any = SINKS) -> Any:
+        run = store.run(grant.job, grant.base.publishing)
+        is_other = run is not None and run.epoch != grant.base.epoch
+        return grant if is_other else finish_publish(store, grant, environment, sinks)
 
     put(recover, "finish_publish", same_epoch)
 
@@ -205,7 +205,7 @@ def replay_without_recovery() -> None:
     whole, begin = take(leased, "recover"), take(ReplayRun.begin_replay, "__func__")
 
     def unrecovered(cls: Any, *given: Any, **named: Any) -> Any:
-        put(leased, "recover", lambda store, holding, machine, sinks=None: (holding, None))
+        put(leased, "recover", lambda store, grant, environment, sinks=None: (grant, None))
         try:
             return begin(cls, *given, **named)
         finally:
@@ -264,7 +264,7 @@ def clean_of_newest_revision() -> None:
 
 @bite("a clean is noted on HEAD and finished by whoever begins next", theme="cleans")
 def clean_not_finished() -> None:
-    put(recover, "finish_clean", lambda store, holding, sinks=None: store.note_clean(holding))
+    put(recover, "finish_clean", lambda store, grant, sinks=None: store.note_clean(grant))
 
 
 # ---- consumers

@@ -156,8 +156,18 @@ def pause_from_the_beginning() -> None:
     init = DetachedRun.__init__
 
     def blank(
-        self: Any, store: Any, job: str, caller: Any, choice: Any, machine: Any, head: Any, *rest: Any, **named: Any
+        self: Any,
+        store: Any,
+        job: str,
+        identity: Any,
+        choice: Any,
+        environment: Any,
+        head: Any,
+        *rest: Any,
+        **named: Any,
     ) -> None:
-        init(self, store, job, caller, choice, machine, Head() if choice.from_run is None else head, *rest, **named)
+        init(
+            self, store, job, identity, choice, environment, Head() if choice.from_run is None else head, *rest, **named
+        )
 
     put(DetachedRun, "__init__", blank)

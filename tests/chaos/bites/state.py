@@ -66,7 +66,7 @@ def plan_stored_after_read() -> None:
 
 @bite("a run item is keyed by number and fence: attempts of one number don't share it")
 def keyed_by_attempt() -> None:
-    put(LeaseGrant, "key", property(lambda self: RunKey(self.run_number, self.caller.attempt)))
+    put(LeaseGrant, "key", property(lambda self: RunKey(self.run_number, self.identity.attempt)))
 
 
 @bite("each write to a run item is a transaction that checks HEAD.fence")
@@ -97,9 +97,9 @@ def failed_not_settled() -> None:
 
 @bite("an own mark is read back by the run item, and not by the lease, which success itself releases")
 def mark_read_back_by_lease() -> None:
-    def is_marked(self: Any, holding: LeaseGrant, run: Any, following: Any) -> bool:
-        lease = self.head(holding.job).lease
-        return lease is not None and lease.nonce == holding.nonce
+    def is_marked(self: Any, grant: LeaseGrant, run: Any, following: Any) -> bool:
+        lease = self.head(grant.job).lease
+        return lease is not None and lease.nonce == grant.nonce
 
     put(BookmarkStore, "_is_marked", is_marked)
 
@@ -108,11 +108,11 @@ def mark_read_back_by_lease() -> None:
 def commit_not_read_back() -> None:
     whole = BookmarkStore.commit
 
-    def blind(self: Any, holding: LeaseGrant, commit: Any) -> Any:
+    def blind(self: Any, grant: LeaseGrant, commit: Any) -> Any:
         run = self.run
         self.run = lambda job, key: None
         try:
-            return whole(self, holding, commit)
+            return whole(self, grant, commit)
         finally:
             self.run = run
 
@@ -165,8 +165,8 @@ def kill_fences_anybody() -> None:
 def adopt_in_two_steps() -> None:
     adopt = BookmarkStore.adopt
 
-    def in_steps(self: Any, holding: LeaseGrant, run: Any) -> Any:
-        self.abandon(holding, run)
+    def in_steps(self: Any, grant: LeaseGrant, run: Any) -> Any:
+        self.abandon(grant, run)
         table = self.table
 
         class Second:
@@ -175,7 +175,7 @@ def adopt_in_two_steps() -> None:
 
         self.table = Second()
         try:
-            return adopt(self, holding, run)
+            return adopt(self, grant, run)
         finally:
             self.table = table
 
@@ -186,8 +186,8 @@ def adopt_in_two_steps() -> None:
 def finished_by_first_commit() -> None:
     mark = BookmarkStore.mark
 
-    def last(self: Any, holding: LeaseGrant, run: Any, **how: Any) -> Any:
-        return mark(self, holding, replace(run, is_last=True), **how)
+    def last(self: Any, grant: LeaseGrant, run: Any, **how: Any) -> Any:
+        return mark(self, grant, replace(run, is_last=True), **how)
 
     put(BookmarkStore, "mark", last)
 

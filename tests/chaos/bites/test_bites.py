@@ -106,6 +106,6 @@ def test_bite_that_fits_is_applied_for_the_time_of_the_block(name: str, patch: o
 def test_run_that_reads_from_the_beginning_begins_all_the_same(option: str) -> None:
     with applied(BITES["pause_from_the_beginning"]), memory_store() as store:
         driver = DriverStore(store, None, lambda entry: None)
-        caller, choice = RunIdentity("execution", 1), Choice.of(option)
-        run = DetachedRun.begin(driver, "copy", caller, choice, driver.environment)
+        identity, choice = RunIdentity("execution", 1), Choice.of(option)
+        run = DetachedRun.begin(driver, "copy", identity, choice, driver.environment)
     assert run.option.value == option

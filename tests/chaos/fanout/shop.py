@@ -45,8 +45,8 @@ def main(folder: str, store_uri: str, job: str, dag_run_id: str, seconds: str) -
     store = open_store(store_uri)
     shop = Shop(Path(folder) / job, store)
     shop.put(f"{seconds}.txt", "a line", seconds=int(seconds))
-    caller = RunIdentity(f"shop/{dag_run_id}/{job}", 1, "shop", job, dag_run_id=dag_run_id)
-    run = ActiveRun.begin(store, job, caller, shop.machine)
+    identity = RunIdentity(f"shop/{dag_run_id}/{job}", 1, "shop", job, dag_run_id=dag_run_id)
+    run = ActiveRun.begin(store, job, identity, shop.environment)
     shop.copy(run)
     run.commit()
     number = store.head(job).published

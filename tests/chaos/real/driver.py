@@ -66,7 +66,7 @@ def begin(order: Order) -> ActiveRun:
     return ActiveRun.begin(
         store,
         JOB,
-        order.caller,
+        order.identity,
         machine_of(order),
         on_conflict="wait" if order.on_conflict == "wait" else "fail",
         sinks=SINKS.extended(sink_of(order)) if order.path is CommitPath.BY_ITSELF else SINKS,

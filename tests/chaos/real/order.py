@@ -54,7 +54,7 @@ class Order:
     read_timeout_s: float | None = None
 
     @property
-    def caller(self) -> RunIdentity:
+    def identity(self) -> RunIdentity:
         return RunIdentity(self.run_id, self.attempt)
 
     @property

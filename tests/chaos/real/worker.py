@@ -24,7 +24,7 @@ from tests.chaos.real.order import JOB, Order
 
 def work(order: Order, command: Sequence[str]) -> Summary:
     """Play one try of the task, in the order of `BookmarkedSubmission.run_bookmarked`."""
-    attempt = Attempt(open_store(order.store), JOB, order.caller, first=1, machine=RunEnvironment())
+    attempt = Attempt(open_store(order.store), JOB, order.identity, first=1, environment=RunEnvironment())
     earlier = attempt.finish_earlier()
     if earlier is not None:
         print("Spark was not needed")

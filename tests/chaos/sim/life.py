@@ -48,22 +48,22 @@ class Oops(Exception):
 
 
 def drive(
-    world: World, process: Process, spec: JobSpec, caller: RunIdentity, *, replays: int | None = None,
+    world: World, process: Process, spec: JobSpec, identity: RunIdentity, *, replays: int | None = None,
     oops: bool = False, patience: timedelta | None = None, policy: Any = None,
 ) -> Summary:  # fmt: skip
     """Make one whole run, or all batches of a loop, as a driver does; raise what it raises."""
-    store, machine = world.store(process), world.machine(process)
-    process.notes |= {"phase": "begin", "run_id": caller.run_id}
+    store, environment = world.store(process), world.environment(process)
+    process.notes |= {"phase": "begin", "run_id": identity.run_id}
     sinks = SINKS.extended(world.sinks[spec.name])
     conflict: dict[str, Any] = {} if patience is None else {"on_conflict": "wait", "wait_for": patience}
     run: ActiveRun | ReplayRun
     if replays is None:
         in_batches = spec.habit.in_batches
-        run = ActiveRun.begin(store, spec.name, caller, machine, sinks=sinks, in_batches=in_batches, **conflict)
+        run = ActiveRun.begin(store, spec.name, identity, environment, sinks=sinks, in_batches=in_batches, **conflict)
     else:
-        run = ReplayRun.begin_replay(store, spec.name, caller, machine, replays, sinks=sinks, **conflict)
+        run = ReplayRun.begin_replay(store, spec.name, identity, environment, replays, sinks=sinks, **conflict)
     inputs = Inputs(world, process, spec, store, policy or spec.policy)
-    mistaken = 2 - caller.attempt % 2 if oops else 0
+    mistaken = 2 - identity.attempt % 2 if oops else 0
     summary = _batch(world, process, spec, run, inputs, mistaken == 1)
     while run.goes_on:
         run, mistaken = run.following(), mistaken - 1
@@ -92,7 +92,7 @@ def _batch(
 
 def over_bound(summary: Summary) -> dict[str, int]:
     """Return per context how many files a bound has left to the next run."""
-    return {ctx: facts["skipped"].get(OVER_BOUND, 0) for ctx, facts in summary.contexts.items()}
+    return {ctx: figures["skipped"].get(OVER_BOUND, 0) for ctx, figures in summary.contexts.items()}
 
 
 def _copy(world: World, process: Process, spec: JobSpec, run: ActiveRun | ReplayRun, inputs: Inputs) -> None:
@@ -160,10 +160,10 @@ def _hand_over(world: World, spec: JobSpec, run: ActiveRun | ReplayRun, rows: Co
     run.staged(SINK_OUTPUT, Staged((), rows=sum(rows.values())))
 
 
-def _driver(world: World, process: Process, spec: JobSpec, caller: RunIdentity, **how: Any) -> Callable[[], None]:
+def _driver(world: World, process: Process, spec: JobSpec, identity: RunIdentity, **how: Any) -> Callable[[], None]:
     def body() -> None:
         try:
-            drive(world, process, spec, caller, **how)
+            drive(world, process, spec, identity, **how)
         except (BookmarkError, OSError, Oops) as error:
             process.notes["error"] = error
             world.scheduler.note(f"{process.name}: {type(error).__name__}: {str(error)[:300]}")
@@ -203,14 +203,14 @@ def task(world: World, process: Process, spec: JobSpec, name: str, first: int, r
     random = world.random(process.name)
     run_id = f"dag/{name}"
     for attempt in range(first, first + random.choice([1, 2, 3])):
-        caller = RunIdentity(run_id, attempt)
+        identity = RunIdentity(run_id, attempt)
         driver = world.process(f"{process.name}.{attempt}", process.start)
         how: dict[str, Any] = {"oops": random.random() < 0.1}
         if random.random() < 0.6:
             how["patience"] = timedelta(seconds=random.choice([30, 600]))
         if replays:
             how["replays"] = _number(world, random, spec)
-        world.spawn(driver, _driver(world, driver, spec, caller, **how))
+        world.spawn(driver, _driver(world, driver, spec, identity, **how))
         until = world.scheduler.steps + random.choice([30, 100, 4000, 4000])
         world.scheduler.await_(
             "waits for its driver",
@@ -221,7 +221,7 @@ def task(world: World, process: Process, spec: JobSpec, name: str, first: int, r
                 if random.random() < 0.6:
                     world.store(process).fence(spec.name, run_id, attempt)
                 continue
-            _finish(world, process, spec, caller)
+            _finish(world, process, spec, identity)
         except (BookmarkError, OSError) as error:
             world.scheduler.note(f"{process.name}: {type(error).__name__}: {str(error)[:200]}")
         else:
@@ -233,20 +233,20 @@ def _number(world: World, random: Random, spec: JobSpec) -> int:
     return random.choice(committed) if committed else 1
 
 
-def _finish(world: World, process: Process, spec: JobSpec, caller: RunIdentity) -> None:
+def _finish(world: World, process: Process, spec: JobSpec, identity: RunIdentity) -> None:
     process.notes["finishes"] = True  # it publishes what a killed attempt committed, and plans nothing
-    summary = finish(world.store(process), spec.name, caller, world.machine(process))
+    summary = finish(world.store(process), spec.name, identity, world.environment(process))
     witness = world.witness.jobs[spec.name]
     world.scheduler.note(f"{process.name}: finished with run {summary.run_number}")
-    if caller.run_id not in witness.own_commits:
+    if identity.run_id not in witness.own_commits:
         world.witness.say(
-            f"the worker of {caller.run_id} reports success and no driver of it committed a run of its own"
+            f"the worker of {identity.run_id} reports success and no driver of it committed a run of its own"
         )
     key = witness.committed.get(summary.run_number or 0)
     if key is None:
-        world.witness.say(f"the worker of {caller.run_id} reports run {summary.run_number}, which never committed")
+        world.witness.say(f"the worker of {identity.run_id} reports run {summary.run_number}, which never committed")
     elif key.fence not in witness.marked and key.number not in witness.dropped:
-        world.witness.say(f"the worker of {caller.run_id} reports success and run {key} is not published")
+        world.witness.say(f"the worker of {identity.run_id} reports success and run {key} is not published")
 
 
 # ---- others

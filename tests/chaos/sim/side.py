@@ -25,8 +25,10 @@ def pause(world: World, process: Process, spec: JobSpec) -> None:
     if spec.mode is not Mode.APPEND or not spec.outputs:
         return
     store = world.store(process)
-    caller, choice = RunIdentity(f"dag/{process.name}", 1), Choice.of("pause", None, None)
-    run = DetachedRun.begin(store, spec.name, caller, choice, world.machine(process), in_batches=spec.habit.in_batches)
+    identity, choice = RunIdentity(f"dag/{process.name}", 1), Choice.of("pause", None, None)
+    run = DetachedRun.begin(
+        store, spec.name, identity, choice, world.environment(process), in_batches=spec.habit.in_batches
+    )
     inputs = Inputs(world, process, spec, store, "fail")
     look: Look = process.notes["looks"][spec.name]
     known = {ctx: dict(entries) for ctx, entries in world.witness.jobs[spec.name].states[look.version].known.items()}
@@ -47,7 +49,7 @@ def look_back(world: World, process: Process, spec: JobSpec) -> None:
     low, high = sorted(random.choices([0, *committed], k=2))
     store = world.store(process)
     choice = Choice.of("pause", str(low), str(high))
-    run = DetachedRun.begin(store, spec.name, RunIdentity(f"dag/{process.name}", 1), choice, world.machine(process))
+    run = DetachedRun.begin(store, spec.name, RunIdentity(f"dag/{process.name}", 1), choice, world.environment(process))
     look: Look = process.notes["looks"][spec.name]
     inputs = Inputs(world, process, spec, store, "fail")
     for ctx, reading in _read_and_write(world, process, spec, run, inputs).items():

@@ -288,11 +288,11 @@ def _short(key: Key) -> str:
 
 def _told(operation: Operation) -> str:
     kind = type(operation).__name__.lower()
-    facts = ""
+    figures = ""
     if isinstance(operation, Put | Update):
         new = operation.attributes if isinstance(operation, Put) else operation.set
         named = ("state", "fence", "version", "epoch", "publishing", "published", "kind", "killed_attempt")
-        facts = " ".join(f"{name}={new[name]!s}" for name in named if name in new)
-        facts = f"({facts})" if facts else ""
+        figures = " ".join(f"{name}={new[name]!s}" for name in named if name in new)
+        figures = f"({figures})" if figures else ""
     check_key(operation.key)
-    return f"{kind} {_short(operation.key)}{facts}"
+    return f"{kind} {_short(operation.key)}{figures}"

@@ -194,7 +194,7 @@ class World:
         clock = self.scheduler.clock(process)
         return BookmarkStore(self.faulty_table, NAMESPACE, clock=clock, random=self.random(process.name))
 
-    def machine(self, process: Process) -> RunEnvironment:
+    def environment(self, process: Process) -> RunEnvironment:
         """Return what a process uses of its machine."""
 
         def start_thread(body: Callable[[], None]) -> None:

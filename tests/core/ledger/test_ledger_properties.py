@@ -496,9 +496,11 @@ class World:
                 raise Died
 
         clock = self.clock(step)
-        machine = RunEnvironment(clock=clock, start_thread=lambda renew: None, at=at, lease_time=timedelta(seconds=0))
+        environment = RunEnvironment(
+            clock=clock, start_thread=lambda renew: None, at=at, lease_time=timedelta(seconds=0)
+        )
         self.runs_made += 1
-        run = ActiveRun.begin(self.store, "copy", RunIdentity(f"run/{self.runs_made}"), machine, start=self.start)
+        run = ActiveRun.begin(self.store, "copy", RunIdentity(f"run/{self.runs_made}"), environment, start=self.start)
         source = FileSource(
             self.disk,
             ["s3://lake/raw"],
@@ -599,8 +601,10 @@ def test_run_that_was_taken_over_commits_nothing_and_loses_nothing(
     world = World(BEGINNING)
     for event in before:
         world.happen(event)
-    machine = RunEnvironment(clock=lambda: world.now, start_thread=lambda renew: None, lease_time=timedelta(seconds=0))
-    stale = ActiveRun.begin(world.store, "copy", RunIdentity("stale"), machine)
+    environment = RunEnvironment(
+        clock=lambda: world.now, start_thread=lambda renew: None, lease_time=timedelta(seconds=0)
+    )
+    stale = ActiveRun.begin(world.store, "copy", RunIdentity("stale"), environment)
     stale.plan("raw", FileSource(world.disk, ["s3://lake/raw"]), on_missing="skip")
     for event in meanwhile:
         world.happen(event)

@@ -208,14 +208,14 @@ def test_a_million_numbers_without_a_gap_are_one_range() -> None:
 
 
 def test_record_of_many_gaps_stays_small_and_says_how_many_are_not_shown() -> None:
-    facts = seen(*range(0, 2000, 2)).stats()
-    assert facts["missing"] == 999
-    assert facts["ranges"][-1] == "1997"
-    assert len(facts["ranges"]) == SHOWN_RANGES
-    assert facts["more_ranges"] == MAX_RANGES - 1 - SHOWN_RANGES
-    assert facts["lost"] == 999 - (MAX_RANGES - 1)
-    assert len(str(facts)) < 2500
-    assert gaps_in_words(facts).endswith("1997, and 107 ranges below, and 872 lower ones, no longer known one by one")
+    figures = seen(*range(0, 2000, 2)).stats()
+    assert figures["missing"] == 999
+    assert figures["ranges"][-1] == "1997"
+    assert len(figures["ranges"]) == SHOWN_RANGES
+    assert figures["more_ranges"] == MAX_RANGES - 1 - SHOWN_RANGES
+    assert figures["lost"] == 999 - (MAX_RANGES - 1)
+    assert len(str(figures)) < 2500
+    assert gaps_in_words(figures).endswith("1997, and 107 ranges below, and 872 lower ones, no longer known one by one")
 
 
 def test_days_are_missing_as_days() -> None:

@@ -461,7 +461,7 @@ def test_change_is_refused_under_a_lease_and_fences_when_forced(shop: Shop, kind
 
 def test_lease_that_has_run_out_does_not_hold_up_a_change(shop: Shop) -> None:
     three_runs(shop)
-    shop.machine = short_lease()
+    shop.environment = short_lease()
     shop.begin()
     assert reset(shop.store, "copy", **REASON).undone == (1, 2, 3)
 

@@ -150,11 +150,11 @@ def test_new_name_under_a_run_is_refused(copied: Shop) -> None:
 def test_run_that_was_about_to_begin_under_the_new_name_finds_it_moved(copied: Shop) -> None:
     run = copied.begin("lake.copy")
     run.abort("stopped")
-    seen = copied.store.look("lake.copy", "late")
+    seen = copied.store.snapshot("lake.copy", "late")
     adopt(copied.store, "lake.copy", "copy", **WHY)
 
-    caller, lease = copied.caller("late"), copied.machine.lease_time
-    assert copied.store.take("lake.copy", caller, seen, lease) is None
+    identity, lease = copied.identity("late"), copied.environment.lease_time
+    assert copied.store.take("lake.copy", identity, seen, lease) is None
 
 
 def test_adopt_names_what_is_wrong(copied: Shop) -> None:
@@ -169,11 +169,11 @@ def test_adopt_names_what_is_wrong(copied: Shop) -> None:
 
 
 def test_run_that_looked_before_its_name_became_an_alias_does_not_begin(copied: Shop) -> None:
-    seen = copied.store.look("lake.copy", "late")
+    seen = copied.store.snapshot("lake.copy", "late")
     rename(copied.store, "copy", "lake.copy", **WHY)
 
-    caller, lease = copied.caller("late"), copied.machine.lease_time
-    assert copied.store.take("lake.copy", caller, seen, lease) is None
+    identity, lease = copied.identity("late"), copied.environment.lease_time
+    assert copied.store.take("lake.copy", identity, seen, lease) is None
     assert key_of(copied.store, "lake.copy") == "copy"
 
 

@@ -113,7 +113,7 @@ def test_position_of_which_no_format_is_known_goes_on_in_any(shop: Shop) -> None
 def test_replay_as_another_format_is_an_error(shop: Shop) -> None:
     shop.put("a", "a")
     read_as(shop, "csv")
-    replay = ReplayRun.begin_replay(shop.store, "copy", shop.caller(), shop.machine, 1)
+    replay = ReplayRun.begin_replay(shop.store, "copy", shop.identity(), shop.environment, 1)
     with pytest.raises(SourceSwitchedError, match=r"raw as csv'.*raw as json'"):
         replay.plan("raw", FileSource(FILES, [str(shop.raw)], format="json"))
     replay.abort("a test")
@@ -152,7 +152,7 @@ def test_driver_whose_publish_was_dropped_moves_and_deletes_nothing_after_the_ne
             rewind(shop.store, "copy", 1, reason="a test", who="me", force=True)
             shop.run()
 
-    slow = replace(shop, machine=replace(shop.machine, at=rewound_and_done_again))
+    slow = replace(shop, environment=replace(shop.environment, at=rewound_and_done_again))
     with pytest.raises(BookmarkError):
         slow.run(run_id="slow")
     assert shop.target_lines() == {"a2": 1, "more": 1}

@@ -28,7 +28,7 @@ BY_PARTITION = FileOptions(reread="partition")
 def shop(shop: Shop) -> Shop:
     """Return a shop whose job replaces the partitions that it writes; it is noon."""
     shop.mode = Mode.OVERWRITE_PARTITIONS
-    shop.machine = replace(shop.machine, clock=lambda: NOON)
+    shop.environment = replace(shop.environment, clock=lambda: NOON)
     return shop
 
 
@@ -58,8 +58,8 @@ def test_corrected_file_brings_the_other_files_of_its_partition_and_no_others(sh
     lines, summary = shop.run(options=BY_PARTITION)
     assert sorted(lines) == ["a2", "a3", "b1"]
     assert shop.target_lines() == {"a2": 1, "a3": 1, "b1": 1, "c1": 1}
-    facts = summary.contexts["raw"]
-    assert (facts["files"], facts["read_again"], facts["known"]) == (2, 2, 1)
+    figures = summary.contexts["raw"]
+    assert (figures["files"], figures["read_again"], figures["known"]) == (2, 2, 1)
     assert read_of(shop) == []
 
 
@@ -109,7 +109,7 @@ def test_partition_waits_while_a_changed_file_of_it_settles(shop: Shop) -> None:
     _, summary = shop.run(options=FileOptions(reread="partition", settle=timedelta(minutes=5)))
     assert summary.contexts["raw"]["skipped"] == {"settling": 3}
     assert shop.target_lines() == {"a1": 1, "b1": 1, "c1": 1, "e1": 1}
-    shop.machine = replace(shop.machine, clock=lambda: NOON + timedelta(minutes=10))
+    shop.environment = replace(shop.environment, clock=lambda: NOON + timedelta(minutes=10))
     read_of(shop, settle=timedelta(minutes=5))
     assert shop.target_lines() == {"a2": 1, "b1": 1, "d1": 1, "c1": 1, "y1": 1, "e1": 1}
 
@@ -120,8 +120,8 @@ def test_files_before_the_start_are_read_with_a_partition_that_goes_on_after_it(
     put(shop, "month=2/old.txt", "o2", minutes=-900)
     run = shop.begin(start=Start.of(NOON - timedelta(hours=12)))
     lines = shop.copy(run, options=BY_PARTITION)
-    facts = run.commit().contexts["raw"]
-    assert (sorted(lines), facts["skipped"], facts["read_again"]) == (["n1", "o1"], {"before_start": 1}, 0)
+    figures = run.commit().contexts["raw"]
+    assert (sorted(lines), figures["skipped"], figures["read_again"]) == (["n1", "o1"], {"before_start": 1}, 0)
     assert read_of(shop) == []
 
 

@@ -213,8 +213,8 @@ def test_run_that_put_its_files_away_is_not_removed_by_going_along(shop: Shop, d
 def append(shop: Shop, run: ActiveRun, paths: Sequence[str]) -> None:
     """Stage the lines of some files as one output that appends."""
     target = str(shop.root / run.job)
-    facts = {"format": "text", "mode": Mode.APPEND.value}
-    folder = Path(run.place("out", StagingRequest("files", target, stats=facts)))
+    figures = {"format": "text", "mode": Mode.APPEND.value}
+    folder = Path(run.place("out", StagingRequest("files", target, stats=figures)))
     folder.mkdir(parents=True)
     text = "".join(Path(path).read_text() for path in paths)
     (folder / "part.txt").write_text(text)
@@ -323,7 +323,7 @@ def test_error_of_a_replayed_upstream_names_the_way_too(shop: Shop) -> None:
         shop.put(f"{name}.txt", name)
         shop.run("up")
         shop.run("down", upstream="up")
-    replay = ReplayRun.begin_replay(shop.store, "up", shop.caller(), shop.machine, 2)
+    replay = ReplayRun.begin_replay(shop.store, "up", shop.identity(), shop.environment, 2)
     shop.copy(replay)
     replay.commit()
     assert way_out(shop) == "rewind down --to 1 --clean"

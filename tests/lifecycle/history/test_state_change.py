@@ -163,7 +163,7 @@ def test_replay_of_a_run_after_a_set_state_sees_what_the_run_saw(shop: Shop) -> 
     shop.copy(run)
     run.state("cursor").set("later")
     run.commit()
-    again = ReplayRun.begin_replay(shop.store, "copy", shop.caller("task", 2), shop.machine, 2)
+    again = ReplayRun.begin_replay(shop.store, "copy", shop.identity("task", 2), shop.environment, 2)
     assert again.state("cursor").get() == "z"
     again.abort("a test")
 
@@ -245,7 +245,7 @@ def test_preview_of_a_large_state_shows_it_too(shop: Shop) -> None:
 
 def test_preview_of_a_change_under_a_lease_that_ran_out_is_made(shop: Shop) -> None:
     passed(shop, "a")
-    shop.machine = short_lease()
+    shop.environment = short_lease()
     run = shop.begin()
     set_state(shop.store, "copy", "cursor", "z", **REASON)
     assert seen(shop) == "z"

@@ -218,7 +218,7 @@ def test_replay_of_a_consumed_run_is_told_with_its_number(town: Town) -> None:
 
 
 def replay(town: Town, number: int) -> None:
-    run = ReplayRun.begin_replay(town.store, "up", town.shop.caller(), town.shop.machine, number)
+    run = ReplayRun.begin_replay(town.store, "up", town.shop.identity(), town.shop.environment, number)
     town.shop.copy(run)
     run.commit()
 
@@ -232,7 +232,7 @@ def test_run_that_is_committed_and_not_published_is_no_lag_yet(town: Town) -> No
         if at is Failpoint.COMMITTED:
             raise Stopped
 
-    town.shop.machine = replace(town.shop.machine, at=stop)
+    town.shop.environment = replace(town.shop.environment, at=stop)
     with pytest.raises(Stopped):
         town.publish()
 

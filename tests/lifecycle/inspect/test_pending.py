@@ -43,7 +43,7 @@ def stopping_at(shop: Shop, point: Failpoint) -> Shop:
         if at is point:
             raise Stopped
 
-    return replace(shop, machine=replace(shop.machine, at=stop))
+    return replace(shop, environment=replace(shop.environment, at=stop))
 
 
 def die(shop: Shop, point: Failpoint, job: str = "copy") -> None:
@@ -494,7 +494,7 @@ def test_pattern_is_up_to_the_script_though_nothing_new_matches_it(shop: Shop) -
 
     assert found.is_empty
     assert "it reads by pattern" in str(found.contexts[0].up_to_script)
-    assert commit_empty(shop.store, "copy", shop.caller(), shop.machine) is None
+    assert commit_empty(shop.store, "copy", shop.identity(), shop.environment) is None
 
 
 def test_partitions_that_are_too_old_are_not_up_to_the_script(shop: Shop) -> None:
@@ -509,7 +509,7 @@ def test_partitions_that_are_too_old_are_not_up_to_the_script(shop: Shop) -> Non
     assert isinstance(context.plan, FilePlan)
     assert context.plan.partitions is not None
     assert (context.plan.partitions.pruned, context.up_to_script) == (1, None)
-    assert commit_empty(shop.store, "copy", shop.caller(), shop.machine) is not None
+    assert commit_empty(shop.store, "copy", shop.identity(), shop.environment) is not None
 
 
 def test_file_that_is_left_out_after_the_first_look_is_up_to_the_script(shop: Shop) -> None:
@@ -518,7 +518,7 @@ def test_file_that_is_left_out_after_the_first_look_is_up_to_the_script(shop: Sh
     assert pending(shop.store, "copy").contexts[0].up_to_script is None
     shop.put("b.bak", "b")
 
-    assert commit_empty(shop.store, "copy", shop.caller(), shop.machine) is None
+    assert commit_empty(shop.store, "copy", shop.identity(), shop.environment) is None
 
     [failed] = [run for run in shop.store.runs("copy") if run.error]
     assert "1 files are excluded, which the script decides" in str(failed.error)
@@ -528,8 +528,8 @@ def test_file_that_is_left_out_after_the_first_look_is_up_to_the_script(shop: Sh
 def test_job_whose_filter_is_made_from_the_day_reads_each_day(shop: Shop) -> None:
     for day in ("2026-11-01", "2026-11-02", "2026-11-03"):
         shop.put(f"dt={day}/a.txt", day)
-        if shop.store.look("copy").head is not None:
-            assert commit_empty(shop.store, "copy", shop.caller(), shop.machine) is None
+        if shop.store.snapshot("copy").head is not None:
+            assert commit_empty(shop.store, "copy", shop.identity(), shop.environment) is None
         run = shop.begin()
         options = FileOptions(partition_filter=f"dt = '{day}'")
         plan = run.plan("raw", FileSource(FILES, [str(shop.raw)], options))

@@ -82,7 +82,7 @@ def commit_only(shop: Shop, job: str = "up", *, seconds: int = 1_700_000_000) ->
         if at is Failpoint.COMMITTED:
             raise Stopped
 
-    dying = replace(shop, machine=replace(shop.machine, at=stop, lease_time=timedelta(0)))
+    dying = replace(shop, environment=replace(shop.environment, at=stop, lease_time=timedelta(0)))
     with pytest.raises(Stopped):
         publish(dying, job, seconds=seconds)
 
@@ -90,8 +90,8 @@ def commit_only(shop: Shop, job: str = "up", *, seconds: int = 1_700_000_000) ->
 def run_for(shop: Shop, logical_date: datetime, job: str = "up", dag_run_id: str = "scheduled") -> ActiveRun:
     """Begin a run by a DAG run of a logical date, and stage what it writes."""
     run_id = f"flights/{dag_run_id}/work"
-    caller = RunIdentity(run_id, 1, "flights", "work", dag_run_id=dag_run_id, logical_date=to_text(logical_date))
-    run = ActiveRun.begin(shop.store, job, caller, shop.machine)
+    identity = RunIdentity(run_id, 1, "flights", "work", dag_run_id=dag_run_id, logical_date=to_text(logical_date))
+    run = ActiveRun.begin(shop.store, job, identity, shop.environment)
     shop.copy(run)
     return run
 
@@ -354,8 +354,8 @@ def market(tmp_path_factory: pytest.TempPathFactory) -> tuple[Shop, RecordingTab
     shop, table = recorded_shop(tmp_path_factory.mktemp("market"))
     shop.put("a.txt", "a")
     for number in range(200):
-        caller = RunIdentity(f"flights/first/{number}", 1, f"dag_{number}", "work", dag_run_id="first")
-        run = ActiveRun.begin(shop.store, f"up_{number}", caller, shop.machine)
+        identity = RunIdentity(f"flights/first/{number}", 1, f"dag_{number}", "work", dag_run_id="first")
+        run = ActiveRun.begin(shop.store, f"up_{number}", identity, shop.environment)
         shop.copy(run)
         run.commit()
         shop.run(f"down_{number}", upstream=f"up_{number}")
@@ -422,13 +422,13 @@ def test_lease_that_is_renewed_makes_nobody_look_closer(tmp_path: Path) -> None:
     shop.run("down", upstream="up")
     reset(shop.store, "up", **WHY)
     shop.run("down", upstream="up", on_rewind="ignore")
-    caller = shop.caller()
-    holding = shop.store.take("up", caller, shop.store.look("up", caller.run_id), timedelta(minutes=1))
-    assert holding is not None
+    identity = shop.identity()
+    grant = shop.store.take("up", identity, shop.store.snapshot("up", identity.run_id), timedelta(minutes=1))
+    assert grant is not None
     memory = Memory()
     evaluate(shop.store, [news()], memory)
 
-    shop.store.renew(holding, timedelta(hours=1))
+    shop.store.renew(grant, timedelta(hours=1))
 
     assert [request.kind for request in asked(table, shop, [news()], memory)] == ["get"]
 
@@ -551,7 +551,7 @@ class _Story:
 
     def replay(self) -> None:
         number = self.random.randint(1, max(1, self.shop.store.head("up").published))
-        run = ReplayRun.begin_replay(self.shop.store, "up", self.shop.caller(), self.shop.machine, number)
+        run = ReplayRun.begin_replay(self.shop.store, "up", self.shop.identity(), self.shop.environment, number)
         self.shop.copy(run)
         run.commit()
 
@@ -633,8 +633,8 @@ def test_replay_is_news_when_it_is_published_also_after_other_news(shop: Shop) -
         if at is Failpoint.COMMITTED:
             raise Stopped
 
-    machine = replace(shop.machine, at=stop, lease_time=timedelta(0))
-    run = ReplayRun.begin_replay(shop.store, "up", shop.caller(), machine, 1)
+    environment = replace(shop.environment, at=stop, lease_time=timedelta(0))
+    run = ReplayRun.begin_replay(shop.store, "up", shop.identity(), environment, 1)
     shop.copy(run)
     with pytest.raises(Stopped):
         run.commit()

@@ -196,8 +196,8 @@ def test_driver_with_a_late_clock_that_begins_during_the_collection_keeps_its_fo
     begun: list[tuple[ActiveRun, str]] = []
 
     def begin() -> None:
-        machine = RunEnvironment(clock=in_days(-30))
-        run = ActiveRun.begin(slow, JOB, shop.caller(), machine)
+        environment = RunEnvironment(clock=in_days(-30))
+        run = ActiveRun.begin(slow, JOB, shop.identity(), environment)
         begun.append((run, run.plan(CTX, source(database)).folder))
 
     jobs = shop.store.artifacts.jobs
@@ -281,7 +281,7 @@ def test_store_without_a_state_uri_has_no_place_for_artifacts(tmp_path: Path, da
 
 def test_pause_makes_none(shop: Shop, database: str) -> None:
     put(database, 1)
-    run = DetachedRun.begin(shop.store, JOB, shop.caller(), Choice.of("pause", None, None), RunEnvironment())
+    run = DetachedRun.begin(shop.store, JOB, shop.identity(), Choice.of("pause", None, None), RunEnvironment())
     with pytest.raises(OptionError, match="may keep no files beside its position"):
         run.plan(CTX, source(database))
 

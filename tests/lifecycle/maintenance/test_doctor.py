@@ -58,7 +58,7 @@ def three_runs(shop: Shop, job: str = "copy") -> None:
 
 def replay(shop: Shop, number: int) -> ReplayRun:
     """Make a run again, up to its commit."""
-    run = ReplayRun.begin_replay(shop.store, "copy", shop.caller(), shop.machine, number)
+    run = ReplayRun.begin_replay(shop.store, "copy", shop.identity(), shop.environment, number)
     shop.copy(run)
     return run
 
@@ -184,13 +184,13 @@ def test_every_step_of_a_varied_history_is_sound(shop: Shop, large: bool) -> Non
 
 def test_due_replay_and_what_it_leaves_are_sound(shop: Shop) -> None:
     three_runs(shop)
-    shop.machine = replace(short_lease(), at=stop_at(Failpoint.COMMITTED))
+    shop.environment = replace(short_lease(), at=stop_at(Failpoint.COMMITTED))
     with pytest.raises(Stopped):
         replay(shop, 2).commit()
     assert examine(shop.store) == []
     rewind(shop.store, "copy", 1, reason="x", who="ada", force=True)
     assert examine(shop.store) == []
-    shop.machine = RunEnvironment()
+    shop.environment = RunEnvironment()
     shop.run()
     assert examine(shop.store) == []
 
@@ -199,7 +199,7 @@ def test_due_replay_and_what_it_leaves_are_sound(shop: Shop) -> None:
 def test_run_that_died_at_any_point_leaves_no_more_than_a_lease_and_staging(shop: Shop, point: Failpoint) -> None:
     three_runs(shop)
     shop.put("d.txt", "d")
-    shop.machine = replace(short_lease(), at=stop_at(point), start_thread=lambda work: None)
+    shop.environment = replace(short_lease(), at=stop_at(point), start_thread=lambda work: None)
     try:
         run = shop.begin()
         shop.copy(run)
@@ -209,7 +209,7 @@ def test_run_that_died_at_any_point_leaves_no_more_than_a_lease_and_staging(shop
     assert {f.code for f in examine(shop.store)} <= {"staging-orphaned"}
     later = {f.code for f in examine(shop.store, clock=in_days(1))}
     assert later <= {"lease-dangling", "staging-orphaned"}
-    shop.machine = RunEnvironment()
+    shop.environment = RunEnvironment()
     shop.run()
     assert examine(shop.store, clock=in_days(1)) == []
 
@@ -429,18 +429,18 @@ def overstate_plan(shop: Shop) -> None:
     key = shop.store.keys("copy").run(committed(shop, 2).key)
     plan = raw(shop, key)["plan:raw"]
     assert isinstance(plan, dict)
-    facts = plan["facts"]
-    assert isinstance(facts, dict)
-    write(shop, Update(key, set={"plan:raw": {**plan, "facts": {**facts, "files": 7}}}))
+    figures = plan["facts"]
+    assert isinstance(figures, dict)
+    write(shop, Update(key, set={"plan:raw": {**plan, "facts": {**figures, "files": 7}}}))
 
 
 def overstate_output(shop: Shop) -> None:
     key = shop.store.keys("copy").run(committed(shop, 2).key)
     output = raw(shop, key)["output:out"]
     assert isinstance(output, dict)
-    facts = output["facts"]
-    assert isinstance(facts, dict)
-    write(shop, Update(key, set={"output:out": {**output, "facts": {**facts, "files": 7}}}))
+    figures = output["facts"]
+    assert isinstance(figures, dict)
+    write(shop, Update(key, set={"output:out": {**output, "facts": {**figures, "files": 7}}}))
 
 
 def put_edge(shop: Shop, consumer: str, number: int, epoch: int = 1) -> None:
@@ -466,10 +466,10 @@ def change_line(shop: Shop, epoch: int = 2, **changes: Value) -> None:
 def lose_staged(shop: Shop) -> None:
     """Let a run end between its commit and its publish, and lose what it staged."""
     shop.put("d.txt", "d")
-    shop.machine = replace(short_lease(), at=stop_at(Failpoint.COMMITTED), start_thread=lambda work: None)
+    shop.environment = replace(short_lease(), at=stop_at(Failpoint.COMMITTED), start_thread=lambda work: None)
     with pytest.raises(Stopped):
         shop.run()
-    shop.machine = RunEnvironment()
+    shop.environment = RunEnvironment()
     for path in shop.staged_files():
         path.unlink()
 
@@ -935,7 +935,7 @@ def test_orphaned_staging_is_removed_and_nothing_else(shop: Shop) -> None:
 
 def test_staging_of_an_open_or_due_run_is_no_orphan(shop: Shop) -> None:
     three_runs(shop)
-    shop.machine = short_lease()
+    shop.environment = short_lease()
     left = shop.begin()
     shop.put("d.txt", "d")
     shop.copy(left)

@@ -126,7 +126,7 @@ def test_overwriting_job_replaces_what_it_wrote_then(kept: Shop) -> None:
 
 def test_finished_run_is_made_again(kept: Shop) -> None:
     before = kept.target_lines("stateful")
-    run = ReplayRun.begin_replay(kept.store, "stateful", kept.caller(), kept.machine, 1)
+    run = ReplayRun.begin_replay(kept.store, "stateful", kept.identity(), kept.environment, 1)
     lines = kept.copy(run)
     run.commit()
     assert kept.target_lines("stateful") == before == Counter(lines)

@@ -401,7 +401,7 @@ def test_rewind_and_replay_of_what_is_gone_are_refused(shop: Shop) -> None:
         rewind(shop.store, "copy", 2, reason="x", who="ada")
     assert items(shop.store) == before
     with pytest.raises(RunUnknownError, match="the oldest run left is 3"):
-        ReplayRun.begin_replay(shop.store, "copy", shop.caller(), shop.machine, 2)
+        ReplayRun.begin_replay(shop.store, "copy", shop.identity(), shop.environment, 2)
     assert rewind(shop.store, "copy", "manual/3", reason="x", who="ada").kept == 3
 
 
@@ -756,8 +756,8 @@ class Year:
         self.store = BookmarkStore(store.table, "test", clock=self.clock)
         self.is_collecting = False
         beside = BeforeEachWrite(store.table, self.perhaps_collect)
-        machine = RunEnvironment(clock=self.clock, start_thread=lambda work: None)
-        self.shop = Shop(root, BookmarkStore(beside, "test", clock=self.clock), machine, Mode.OVERWRITE_PARTITIONS)
+        environment = RunEnvironment(clock=self.clock, start_thread=lambda work: None)
+        self.shop = Shop(root, BookmarkStore(beside, "test", clock=self.clock), environment, Mode.OVERWRITE_PARTITIONS)
         self.lines: set[str] = set()
         self.collected = 0
 
@@ -815,7 +815,7 @@ class Year:
         """Make the newest run with data again."""
         number = self.store.head("alone").data_run_number
         if number:
-            run = ReplayRun.begin_replay(self.shop.store, "alone", self.shop.caller(), self.shop.machine, number)
+            run = ReplayRun.begin_replay(self.shop.store, "alone", self.shop.identity(), self.shop.environment, number)
             self.shop.copy(run)
             run.commit()
 

@@ -71,10 +71,10 @@ def test_landed_rows_are_taken_over_again_from_an_heir_that_died_before_its_comm
     shop.put("a.txt", "a")
     dead = begin(shop, rows, 1)
     rows.write(fence_of(dead), plan_and_place(shop, dead))
-    seen = shop.store.look("copy", "task")
-    heir = shop.store.take("copy", RunIdentity("task", 2), seen, shop.machine.lease_time)
+    seen = shop.store.snapshot("copy", "task")
+    heir = shop.store.take("copy", RunIdentity("task", 2), seen, shop.environment.lease_time)
     assert heir is not None
-    _, adopted = recover(shop.store, heir, shop.machine, SINKS.extended(rows))
+    _, adopted = recover(shop.store, heir, shop.environment, SINKS.extended(rows))
     assert adopted is not None
 
     assert finish(shop, rows, begin(shop, rows, 3)) == []
@@ -191,13 +191,13 @@ def test_worker_does_not_take_a_run_that_was_taken_over_for_the_own_one(shop: Sh
     lines = shop.copy(dead)
     dead.place("rows", StagingRequest(Rows.kind, str(shop.root / "rows")))
     rows.write(fence_of(dead), lines)
-    shop.machine = replace(shop.machine, at=_die_when_published)
+    shop.environment = replace(shop.environment, at=_die_when_published)
     with pytest.raises(KeyboardInterrupt):
         begin(shop, rows, 2)
-    shop.machine = replace(shop.machine, at=no_fault)
+    shop.environment = replace(shop.environment, at=no_fault)
 
     with pytest.raises(NotCommittedError, match="Run the task again"):
-        finish_execution(shop.store, "copy", RunIdentity("task", 2), shop.machine)
+        finish_execution(shop.store, "copy", RunIdentity("task", 2), shop.environment)
     assert shop.target_lines() == {"a": 1}
     assert shop.store.head("copy").published == 1
 
@@ -275,10 +275,10 @@ def test_state_without_a_source_is_committed_with_the_rows_that_it_brought(shop:
 def test_state_is_taken_over_again_from_an_heir_that_died_before_its_commit(shop: Shop, rows: Rows) -> None:
     shop.put("a.txt", "a")
     write(shop, rows, begin(shop, rows, 1), cursor=1)
-    seen = shop.store.look("copy", "task")
-    heir = shop.store.take("copy", RunIdentity("task", 2), seen, shop.machine.lease_time)
+    seen = shop.store.snapshot("copy", "task")
+    heir = shop.store.take("copy", RunIdentity("task", 2), seen, shop.environment.lease_time)
     assert heir is not None
-    recover(shop.store, heir, shop.machine, SINKS.extended(rows))
+    recover(shop.store, heir, shop.environment, SINKS.extended(rows))
 
     assert begin(shop, rows, 3).state("cursor").get() == 1
 
@@ -357,12 +357,12 @@ def test_nothing_is_read_or_set_after_an_output_that_commits_by_itself(shop: Sho
 
 def test_publish_that_another_run_finishes_has_the_state_of_its_run(shop: Shop, rows: Rows) -> None:
     shop.put("a.txt", "a")
-    shop.machine = replace(shop.machine, at=_die_when_published)
+    shop.environment = replace(shop.environment, at=_die_when_published)
     dead = begin(shop, rows, 1)
     shop.copy(dead)
     dead.state("cursor").set(1)
     with pytest.raises(KeyboardInterrupt):
         dead.commit()
-    shop.machine = replace(shop.machine, at=no_fault)
+    shop.environment = replace(shop.environment, at=no_fault)
     assert begin(shop, rows, 2).state("cursor").get() == 1
     assert shop.target_lines() == {"a": 1}

@@ -16,7 +16,7 @@ def test_job_whose_head_was_lost_is_not_begun_anew(shop: Shop) -> None:
     shop.store.table.transact([Delete(shop.store.keys("copy").head)])
     with pytest.raises(StateCorruptError, match="head of job 'copy' is gone"):
         shop.begin()
-    assert shop.store.look("copy").head is None
+    assert shop.store.snapshot("copy").head is None
 
 
 def test_job_that_never_committed_begins_though_its_head_is_gone(shop: Shop) -> None:

@@ -260,7 +260,7 @@ def test_replay_that_a_sink_fails_to_allow_is_refused_by_name(shop: Shop, parcel
     make(shop, parcels)
     lock(parcels, "why_not_replay")
     with pytest.raises(SourceError) as error:
-        ReplayRun.begin_replay(shop.store, "copy", shop.caller(), shop.machine, 1)
+        ReplayRun.begin_replay(shop.store, "copy", shop.identity(), shop.environment, 1)
     assert f"{PARCELS}. Nothing was planned or read" in str(error.value)
 
 

@@ -122,7 +122,7 @@ def dying_at(wanted: Failpoint) -> Callable[[Failpoint], None]:
 def die(shop: Shop, parcels: Parcels, point: Failpoint, run_id: str = "task") -> None:
     """Let a driver die, and its lease run out."""
     run = begin(shop, parcels, run_id)
-    run._leased.machine = shop.machine.__class__(at=dying_at(point))
+    run._leased.environment = shop.environment.__class__(at=dying_at(point))
     with pytest.raises(KeyboardInterrupt):
         make(shop, parcels, run)
     run._leased.give_back()
@@ -196,7 +196,7 @@ def test_side_run_makes_each_row_visible_once_and_moves_nothing(shop: Shop, inst
 
     assert (installed.visible(), installed.staged()) == (["a"], [])
     assert dict(summary.outputs["out"]) == {"rows": 1, "files": None, "bytes": None}
-    assert shop.store.look("copy").head is None
+    assert shop.store.snapshot("copy").head is None
     make(shop, installed)
     assert (installed.visible(), installed.staged()) == (["a", "a"], [])
 
@@ -250,9 +250,9 @@ def test_replay_replaces_what_its_run_made_visible(shop: Shop, installed: Parcel
     make(shop, installed)
     shop.put("b.txt", "b")
     make(shop, installed)
-    replay = ReplayRun.begin_replay(shop.store, "copy", shop.caller("again"), shop.machine, 1)
+    replay = ReplayRun.begin_replay(shop.store, "copy", shop.identity("again"), shop.environment, 1)
     if point is not None:
-        replay._leased.machine = shop.machine.__class__(at=dying_at(point))
+        replay._leased.environment = shop.environment.__class__(at=dying_at(point))
         with pytest.raises(KeyboardInterrupt):
             make(shop, installed, replay)
         replay._leased.give_back()
@@ -266,7 +266,7 @@ def test_replay_of_a_sink_that_replaces_nothing_is_refused(shop: Shop, monkeypat
     monkeypatch.setitem(SINKS.sinks, Plain.kind, Plain())
     plain_run(shop)
     with pytest.raises(ChangeRefusedError, match=r"run 1 can't be replayed: it wrote to a sink \(plain\) that can't"):
-        ReplayRun.begin_replay(shop.store, "copy", shop.caller(), shop.machine, 1)
+        ReplayRun.begin_replay(shop.store, "copy", shop.identity(), shop.environment, 1)
 
 
 # ---- clean
@@ -276,7 +276,7 @@ def test_clean_removes_what_undone_runs_made_visible_of_all_revisions(shop: Shop
     for name in "abc":
         shop.put(f"{name}.txt", name)
         make(shop, installed)
-    make(shop, installed, ReplayRun.begin_replay(shop.store, "copy", shop.caller(), shop.machine, 2))
+    make(shop, installed, ReplayRun.begin_replay(shop.store, "copy", shop.identity(), shop.environment, 2))
     rewind(shop.store, "copy", "1", reason="a test", who="me", clean=True)
     assert installed.visible() == ["a", "b", "c"]
     make(shop, installed)

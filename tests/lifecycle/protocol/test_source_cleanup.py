@@ -54,7 +54,7 @@ def run(shop: Shop, disposal: Disposal | None = DELETE, **kwargs: Any) -> list[s
 
 def die(shop: Shop, point: Failpoint, disposal: Disposal = DELETE) -> None:
     """Make a run whose driver ends at a point of its commit."""
-    driver = replace(shop, machine=killed_at(point)).begin()
+    driver = replace(shop, environment=killed_at(point)).begin()
     driver.dispose("raw", disposal)
     shop.copy(driver)
     with pytest.raises(KilledError):
@@ -105,9 +105,9 @@ def test_file_that_is_overwritten_after_the_commit_stays_and_is_read_again(shop:
             shop.put("a.txt", "other", seconds=1_700_000_500)
 
     shop.put("a.txt", "a")
-    shop.machine = replace(shop.machine, at=overwrite)
+    shop.environment = replace(shop.environment, at=overwrite)
     run(shop)
-    shop.machine = RunEnvironment()
+    shop.environment = RunEnvironment()
 
     assert there(shop) == {"a.txt": "other\n"}
     assert run(shop) == ["other"]
@@ -130,9 +130,9 @@ def test_file_that_was_gone_at_the_commit_and_came_back_is_none_that_was_read(sh
             away.rename(path)
 
     shop.put("a.txt", "a")
-    shop.machine = replace(shop.machine, at=bring_back)
+    shop.environment = replace(shop.environment, at=bring_back)
     run(shop, on_missing="skip", between=lambda: path.rename(away))
-    shop.machine = RunEnvironment()
+    shop.environment = RunEnvironment()
 
     assert there(shop) == {"b.txt": "b\n"}
     assert run(shop) == ["b"]
@@ -220,10 +220,10 @@ def test_reset_that_comes_before_the_end_leaves_the_files_which_are_input_again(
             reset(shop.store, "copy", reason="r", who="ada")
 
     shop.put("a.txt", "a")
-    shop.machine = replace(shop.machine, at=take_back)
+    shop.environment = replace(shop.environment, at=take_back)
     with caplog.at_level(logging.INFO):
         run(shop)
-    shop.machine = RunEnvironment()
+    shop.environment = RunEnvironment()
 
     assert list(there(shop)) == ["a.txt"]
     assert "1 left, because the job was taken back" in caplog.text
@@ -267,7 +267,7 @@ def test_replay_of_a_run_whose_input_is_gone_says_so_and_changes_nothing(shop: S
     shop.put("a.txt", "a")
     run(shop)
 
-    replay = ReplayRun.begin_replay(shop.store, "copy", shop.caller(), shop.machine, 1)
+    replay = ReplayRun.begin_replay(shop.store, "copy", shop.identity(), shop.environment, 1)
     with pytest.raises(SourceChangedError, match="changed or are gone"):
         shop.copy(replay)
     replay.abort("gone")

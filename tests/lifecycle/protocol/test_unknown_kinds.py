@@ -76,7 +76,7 @@ def test_worker_that_meets_an_unknown_sink_leaves_the_job_to_spark(shop: Shop, t
     rows.write(fence_of(dead), plan_and_place(shop, dead))
     dead.abort("the driver died")
 
-    assert commit_empty(shop.store, "copy", shop.caller(), shop.machine) is None
+    assert commit_empty(shop.store, "copy", shop.identity(), shop.environment) is None
 
     states = [run.state for run in shop.store.runs("copy")]
     assert states == [RunState.PUBLISHED, RunState.FAILED]
@@ -86,13 +86,13 @@ def test_worker_that_meets_an_unknown_sink_leaves_the_job_to_spark(shop: Shop, t
 def test_publish_that_is_due_to_an_unknown_sink_stays_due(shop: Shop) -> None:
     shop.put("a.txt", "a")
     run = shop.begin(run_id="task")
-    run._leased.machine = shop.machine.__class__(at=_die_after_commit)
+    run._leased.environment = shop.environment.__class__(at=_die_after_commit)
     with pytest.raises(KeyboardInterrupt):
         to_table(shop, run)
     _of_another_version(shop)
 
     with pytest.raises(SinkUnknownError, match=r"'out'.*kind 'jdbc'.*stays due"):
-        finish_execution(shop.store, "copy", shop.caller("task"), shop.machine)
+        finish_execution(shop.store, "copy", shop.identity("task"), shop.environment)
     with pytest.raises(SinkUnknownError, match=r"'out'.*kind 'jdbc'.*stays due"):
         shop.begin(run_id="task", attempt=2)
     head = shop.store.head("copy")
@@ -282,7 +282,7 @@ def test_replay_does_not_give_up_an_open_run_of_an_unknown_source(shop: Shop) ->
     shop.run()
     leave_open(shop)
     with pytest.raises(SourceUnknownError):
-        ReplayRun.begin_replay(shop.store, "copy", shop.caller(), shop.machine, 1)
+        ReplayRun.begin_replay(shop.store, "copy", shop.identity(), shop.environment, 1)
     assert open_runs(shop) == [RunState.PLANNED]
 
 
@@ -309,7 +309,7 @@ def test_open_run_of_an_unknown_source_is_refused_before_an_older_one_is_settled
 
 
 def test_worker_that_meets_an_unknown_source_leaves_the_job_to_spark(left_open: Shop) -> None:
-    assert commit_empty(left_open.store, "copy", left_open.caller(), left_open.machine) is None
+    assert commit_empty(left_open.store, "copy", left_open.identity(), left_open.environment) is None
 
     assert open_runs(left_open) == [RunState.PLANNED]
     assert left_open.store.head("copy").lease is None
@@ -330,7 +330,7 @@ def test_clean_does_not_give_up_an_open_run_of_an_unknown_source(left_open: Shop
 def test_publish_that_is_due_needs_no_source(shop: Shop) -> None:
     shop.put("a.txt", "a")
     run = shop.begin(run_id="task")
-    run._leased.machine = shop.machine.__class__(at=_die_after_commit)
+    run._leased.environment = shop.environment.__class__(at=_die_after_commit)
     shop.copy(run)
     with pytest.raises(KeyboardInterrupt):
         run.commit()
@@ -338,7 +338,7 @@ def test_publish_that_is_due_needs_no_source(shop: Shop) -> None:
     changed = plan_attribute("raw", replace(due.plans["raw"], kind="kafka"))
     shop.store.table.transact([Update(shop.store.keys("copy").run(due.key), set=changed)])
 
-    assert finish_execution(shop.store, "copy", shop.caller("task"), shop.machine).is_published
+    assert finish_execution(shop.store, "copy", shop.identity("task"), shop.environment).is_published
     assert shop.target_lines() == {"a": 1}
 
 
@@ -379,4 +379,4 @@ def test_staged_output_of_an_unknown_sink_is_never_left_out_of_a_publish(shop: S
     staged = replace(run, outputs={"out": replace(run.outputs["out"], sink="parcels")})
 
     with pytest.raises(SinkUnknownError, match=r"run 1\.1 has staged output 'out' in a sink of kind 'parcels'"):
-        publish_run(shop.store, shop.begin()._holding, staged, shop.machine)
+        publish_run(shop.store, shop.begin()._holding, staged, shop.environment)

@@ -110,9 +110,9 @@ def test_bounded_run_reads_the_oldest_and_counts_what_is_over(shop: Shop) -> Non
     shop.put("new", "n", seconds=30)
     shop.put("old", "o", seconds=10)
     shop.put("middle", "m", seconds=20)
-    names, facts = bounded(shop, max_files=2)
+    names, figures = bounded(shop, max_files=2)
     assert names == ["old", "middle"]
-    assert (facts["files"], facts["listed"], facts["skipped"]) == (2, 3, {OVER_BOUND: 1})
+    assert (figures["files"], figures["listed"], figures["skipped"]) == (2, 3, {OVER_BOUND: 1})
     assert shop.store.execution("copy", "manual/1").is_finished  # type: ignore[union-attr]
 
 
@@ -120,9 +120,9 @@ def test_what_is_over_the_bound_is_new_to_the_next_run(shop: Shop) -> None:
     lines = put_many(shop, 1000)
     first, _ = bounded(shop, max_files="500")
     second, _ = bounded(shop, max_files=500)
-    third, facts = bounded(shop, max_files=500)
+    third, figures = bounded(shop, max_files=500)
     assert len({*first, *second}) == len(first) + len(second) == len(lines)
-    assert (third, facts["skipped"], facts["known"]) == ([], {}, 1000)
+    assert (third, figures["skipped"], figures["known"]) == ([], {}, 1000)
 
 
 def test_files_of_one_time_are_read_once_over_any_bounds(shop: Shop) -> None:
@@ -131,9 +131,9 @@ def test_files_of_one_time_are_read_once_over_any_bounds(shop: Shop) -> None:
     while True:
         if chance.random() < 0.3:
             shop.put(f"late{chance.random()}.txt", "late", seconds=1_700_000_000)
-        names, facts = bounded(shop, max_files=chance.randint(1, 9), max_bytes=chance.randint(1, 60))
+        names, figures = bounded(shop, max_files=chance.randint(1, 9), max_bytes=chance.randint(1, 60))
         read.update(names)
-        if not facts["skipped"] and not names:
+        if not figures["skipped"] and not names:
             break
     assert set(read) == {path.name for path in shop.raw.iterdir()}
     assert set(read.values()) == {1}
@@ -185,8 +185,12 @@ def test_each_batch_says_what_is_known_and_what_is_left(shop: Shop) -> None:
     put_many(shop, 5)
     (shop.raw / "_hidden").write_text("h")
     told = [batch.summary.contexts["raw"] for batch in drain(shop, max_files=2)]
-    assert [(facts["listed"], facts["known"], facts["files"]) for facts in told] == [(5, 0, 2), (5, 2, 2), (5, 4, 1)]
-    assert [facts["skipped"] for facts in told] == [
+    assert [(figures["listed"], figures["known"], figures["files"]) for figures in told] == [
+        (5, 0, 2),
+        (5, 2, 2),
+        (5, 4, 1),
+    ]
+    assert [figures["skipped"] for figures in told] == [
         {"hidden": 1, OVER_BOUND: 3},
         {"hidden": 1, OVER_BOUND: 1},
         {"hidden": 1},
@@ -488,7 +492,7 @@ def side_in_batches(shop: Shop, option: str, from_run: str | None = None, to_run
     from airflow_bookmarks.lifecycle.run.detached import DetachedRun
 
     choice = Choice.of(option, from_run, to_run)
-    return DetachedRun.begin(shop.store, "copy", shop.caller(), choice, shop.machine, in_batches=True)
+    return DetachedRun.begin(shop.store, "copy", shop.identity(), choice, shop.environment, in_batches=True)
 
 
 def test_pause_over_a_window_is_one_batch(shop: Shop) -> None:
@@ -502,7 +506,7 @@ def test_pause_over_a_window_is_one_batch(shop: Shop) -> None:
 def test_replay_of_a_batch_is_one_run(shop: Shop) -> None:
     put_many(shop, 3)
     drain(shop, max_files=1)
-    run = ReplayRun.begin_replay(shop.store, "copy", shop.caller(), shop.machine, 2)
+    run = ReplayRun.begin_replay(shop.store, "copy", shop.identity(), shop.environment, 2)
     batches = list(Loop(shop, run, FileOptions(bound=Bound(max_files=1))).batches())
     assert [batch.lines for batch in batches] == [["line 1"]]
     assert shop.target_lines() == {"line 0": 1, "line 1": 1, "line 2": 1}
@@ -547,8 +551,8 @@ def test_upstream_is_read_by_whole_runs(shop: Shop, bound: Bound, read: list[tup
 
 def test_runs_that_are_over_the_bound_are_counted_by_their_files(shop: Shop) -> None:
     produce(shop, 1, 0, 3, 2)
-    read, facts = read_upstream(shop, Bound(max_files=2))
-    assert (read, facts["skipped"], facts["listed"]) == ((1, 2), {OVER_BOUND: 5}, 6)
+    read, figures = read_upstream(shop, Bound(max_files=2))
+    assert (read, figures["skipped"], figures["listed"]) == ((1, 2), {OVER_BOUND: 5}, 6)
     assert shop.store.head("after").contexts["in"].watermark == "2"
 
 
@@ -568,7 +572,7 @@ def test_rows_that_were_not_counted_are_refused(shop: Shop) -> None:
 
 def told(shop: Shop, run_id: str = "task") -> Mapping[str, Any]:
     """Return what the summary of a loop says of the context."""
-    return last_summary(shop.store, "copy", shop.store.look("copy", run_id)).contexts["raw"]
+    return last_summary(shop.store, "copy", shop.store.snapshot("copy", run_id)).contexts["raw"]
 
 
 def drain_odd(
@@ -606,8 +610,8 @@ BY_TWO = FileOptions(bound=Bound(max_files=2))
 def test_files_that_any_batch_has_quarantined_are_told(shop: Shop, corrupt: list[str]) -> None:
     put_many(shop, 6)
     drain_odd(shop, BY_TWO, corrupt=corrupt)
-    facts = told(shop)
-    assert (facts["files"], facts["skipped"]) == (6 - len(corrupt), {QUARANTINED: len(corrupt)})
+    figures = told(shop)
+    assert (figures["files"], figures["skipped"]) == (6 - len(corrupt), {QUARANTINED: len(corrupt)})
 
 
 def test_files_that_were_in_quarantine_before_are_told_once_over_batches_and_tries(shop: Shop) -> None:
@@ -619,8 +623,8 @@ def test_files_that_were_in_quarantine_before_are_told_once_over_batches_and_tri
     put_many(shop, 6)
     drain_odd(shop, BY_TWO, corrupt=["f0000.txt"], limit=1)
     drain_odd(shop, BY_TWO, attempt=2, corrupt=["f0003.txt"])
-    facts = told(shop)
-    assert (facts["files"], facts["skipped"]) == (4, {QUARANTINED: 3})
+    figures = told(shop)
+    assert (figures["files"], figures["skipped"]) == (4, {QUARANTINED: 3})
 
 
 def test_files_before_the_start_are_told(shop: Shop) -> None:
@@ -658,7 +662,7 @@ def test_summary_covers_the_tries_before_another_execution(shop: Shop) -> None:
     drain_odd(shop, BY_TWO, limit=1)
     shop.run(run_id="other")
     drain_odd(shop, BY_TWO, attempt=2)
-    summary = last_summary(shop.store, "copy", shop.store.look("copy", "task"))
+    summary = last_summary(shop.store, "copy", shop.store.snapshot("copy", "task"))
     assert (summary.first_run_number, summary.run_number, summary.is_empty) == (1, 3, False)
     assert summary.contexts["raw"]["files"] == 2
 
@@ -668,7 +672,7 @@ def test_summary_leaves_out_batches_that_were_undone_between_two_tries(shop: Sho
     drain_odd(shop, BY_TWO, limit=2)
     rewind(shop.store, "copy", 1, reason="a test", who="me")
     drain_odd(shop, BY_TWO, attempt=2)
-    summary = last_summary(shop.store, "copy", shop.store.look("copy", "task"))
+    summary = last_summary(shop.store, "copy", shop.store.snapshot("copy", "task"))
     assert (summary.first_run_number, summary.run_number) == (1, 4)
     assert summary.contexts["raw"]["files"] == 6
 

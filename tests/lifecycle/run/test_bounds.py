@@ -32,9 +32,9 @@ def put(shop: Shop, name: str, seconds: int) -> None:
 
 def run(shop: Shop, at: int = 0, **kwargs: Any) -> tuple[list[str], Summary]:
     """Make one run at so many seconds after noon; return the names of the files read, and the summary."""
-    shop.machine = replace(shop.machine, clock=lambda: NOON + timedelta(seconds=at))
+    shop.environment = replace(shop.environment, clock=lambda: NOON + timedelta(seconds=at))
     begun = shop.begin()
-    source = FileSource(FILES, [str(shop.raw)], FileOptions(**kwargs), clock=shop.machine.clock)
+    source = FileSource(FILES, [str(shop.raw)], FileOptions(**kwargs), clock=shop.environment.clock)
     plan = begun.plan("raw", source)
     return [path.rpartition("/")[2] for path in plan.files.paths], begun.commit()
 

@@ -49,8 +49,8 @@ def read(plan: FilePlan, position: Position | None, before: ContextState | None 
 def recorded(context: ContextOutcome) -> dict[str, Any]:
     """Return what the run record says of the context."""
     metrics: Any = build_commit(outcome(raw=context), StoredBodies()).metrics
-    facts: dict[str, Any] = metrics["contexts"]["raw"]
-    return facts
+    figures: dict[str, Any] = metrics["contexts"]["raw"]
+    return figures
 
 
 def output(*, is_published: bool) -> OutputEntry:
@@ -114,10 +114,10 @@ def test_state_of_the_job_is_a_context_only_if_it_is_stored(has_moved: bool) -> 
 
 def test_record_has_the_plan_rows_and_the_watermark_from_before() -> None:
     context = ContextOutcome("files", "files:/raw", files(2), Position(b"p", "later"), STOOD, rows=40)
-    facts = recorded(context)
+    figures = recorded(context)
 
-    assert (facts["files"], facts["rows"], facts["watermark_before"]) == (2, 40, "2013-01-01T00:00:00Z")
-    assert not facts.keys() & {IS_READ_WHOLE, "schema_change", "greatest"}
+    assert (figures["files"], figures["rows"], figures["watermark_before"]) == (2, 40, "2013-01-01T00:00:00Z")
+    assert not figures.keys() & {IS_READ_WHOLE, "schema_change", "greatest"}
 
 
 def test_record_says_what_changed_of_the_columns_what_was_read_in_part_and_the_greatest_value() -> None:
@@ -131,11 +131,11 @@ def test_record_says_what_changed_of_the_columns_what_was_read_in_part_and_the_g
         schema_change=change,
         is_read_whole=False,
     )
-    facts = recorded(context)
+    figures = recorded(context)
 
-    assert facts["schema_change"] == change
-    assert facts[IS_READ_WHOLE] is False
-    assert (facts["watermark_column"], facts["greatest"]) == ("id", "7")
+    assert figures["schema_change"] == change
+    assert figures[IS_READ_WHOLE] is False
+    assert (figures["watermark_column"], figures["greatest"]) == ("id", "7")
 
 
 def test_record_has_the_time_of_each_part_and_what_is_said_of_the_state_of_the_job() -> None:

@@ -142,8 +142,13 @@ def test_overwrite_of_a_run_in_which_nothing_moved_keeps_the_target_and_names_wh
 
 def test_rows_that_nobody_counted_are_named_by_their_files(read: Shop, caplog: pytest.LogCaptureFixture) -> None:
     summary = fetch(read, "x", mode=Mode.OVERWRITE, counted=False)
-    facts = summary.outputs["api"]
-    assert (facts["rows"], facts["discarded"], facts["discarded_rows"], facts["discarded_files"]) == (0, True, None, 1)
+    figures = summary.outputs["api"]
+    assert (figures["rows"], figures["discarded"], figures["discarded_rows"], figures["discarded_files"]) == (
+        0,
+        True,
+        None,
+        1,
+    )
     assert any("1 file" in record.getMessage() for record in caplog.records)
     assert fetch(read, "y", counted=False).outputs["api"]["rows"] is None
     assert visible(read) == {"first": 1, "y": 1}
@@ -186,7 +191,7 @@ def test_what_becomes_of_an_empty_run_says_nothing_of_one_with_input(read: Shop)
 
 
 def replay(shop: Shop, number: int, *lines: str, mode: Mode = Mode.APPEND) -> Summary:
-    run = ReplayRun.begin_replay(shop.store, "copy", shop.caller(), shop.machine, number)
+    run = ReplayRun.begin_replay(shop.store, "copy", shop.identity(), shop.environment, number)
     run.plan("raw", FileSource(FILES, [str(shop.raw)]))
     stage(shop, run, *lines, mode=mode)
     return run.commit()
@@ -239,7 +244,7 @@ def test_paused_run_decides_as_an_enabled_one(
 
 
 def test_worker_leaves_a_job_that_keeps_a_state_to_spark(read: Shop) -> None:
-    assert commit_empty(read.store, "copy", read.caller(), read.machine) is None
+    assert commit_empty(read.store, "copy", read.identity(), read.environment) is None
     assert read.store.head("copy").run_number == 1
 
 
@@ -251,5 +256,5 @@ def test_worker_leaves_a_job_whose_output_needs_no_input_to_spark(shop: Shop, pu
     if not by_choice:
         fetch(shop, "second")
     before = shop.store.head("copy").run_number
-    assert commit_empty(shop.store, "copy", shop.caller(), shop.machine) is None
+    assert commit_empty(shop.store, "copy", shop.identity(), shop.environment) is None
     assert shop.store.head("copy").run_number == before

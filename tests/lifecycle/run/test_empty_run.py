@@ -18,7 +18,7 @@ from tests.lifecycle.shop import Shop
 
 
 def empty(shop: Shop, job: str = "copy") -> Summary | None:
-    return commit_empty(shop.store, job, shop.caller(), shop.machine)
+    return commit_empty(shop.store, job, shop.identity(), shop.environment)
 
 
 def test_worker_commits_a_run_that_reads_nothing(shop: Shop) -> None:
@@ -126,7 +126,7 @@ def test_columns_of_the_last_read_stay_known_behind_an_empty_run(shop: Shop) -> 
     reader.set_schema("in", '{"fields":[]}')
     reader.commit()
     shop.run()  # an empty run of the upstream, which moves the position of its consumer
-    assert commit_empty(shop.store, "after", shop.caller(), shop.machine) is not None
+    assert commit_empty(shop.store, "after", shop.identity(), shop.environment) is not None
     following = shop.begin("after")
     following.plan("in", UpstreamSource(shop.store, "after", "copy"))
     assert following.schema_before("in") == '{"fields":[]}'

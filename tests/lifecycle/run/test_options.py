@@ -157,8 +157,8 @@ def test_summary_of_a_side_run_says_what_its_record_says(shop: Shop) -> None:
     run = shop.side("copy", "disable")
     shop.copy(run)
     run.commit()
-    caller = RunIdentity(f"manual/{shop.runs_made}", 1)
-    summary = side_summary(shop.store, "copy", caller, "disable")
+    identity = RunIdentity(f"manual/{shop.runs_made}", 1)
+    summary = side_summary(shop.store, "copy", identity, "disable")
     assert (summary.is_published, summary.run_number) == (True, None)
     assert (summary.contexts["raw"]["files"], summary.outputs["out"]["rows"]) == (1, 2)
     assert not side_summary(shop.store, "copy", RunIdentity("another", 1), "disable").is_published

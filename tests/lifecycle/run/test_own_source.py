@@ -82,8 +82,8 @@ def write(run: DetachedRun, source: KeySource, parcels: Parcels) -> None:
 
 
 def run_aside(store: BookmarkStore, source: KeySource, parcels: Parcels, option: str, **how: Any) -> DetachedRun:
-    caller, choice, sinks = RunIdentity(store.new_id(), 1), Choice.of(option), SINKS.extended(parcels)
-    run = DetachedRun.begin(store, "copy", caller, choice, RunEnvironment(), sinks=sinks, **how)
+    identity, choice, sinks = RunIdentity(store.new_id(), 1), Choice.of(option), SINKS.extended(parcels)
+    run = DetachedRun.begin(store, "copy", identity, choice, RunEnvironment(), sinks=sinks, **how)
     try:
         write(run, source, parcels)
     except MisuseError as error:
@@ -173,8 +173,8 @@ def test_batch_that_leads_nowhere_publishes_nothing_aside(
 
 
 def test_batch_that_leads_nowhere_lets_no_rows_land_aside(store: BookmarkStore, database: str) -> None:
-    caller, sinks = RunIdentity(store.new_id(), 1), SINKS.extended(Landed())
-    run = DetachedRun.begin(store, "copy", caller, Choice.of("pause"), RunEnvironment(), in_batches=True, sinks=sinks)
+    identity, sinks = RunIdentity(store.new_id(), 1), SINKS.extended(Landed())
+    run = DetachedRun.begin(store, "copy", identity, Choice.of("pause"), RunEnvironment(), in_batches=True, sinks=sinks)
     run.plan("people", StuckSource(database))
     with pytest.raises(MisuseError, match=r"each batch would read the same again.* Nothing was published\."):
         run.place("out", StagingRequest(Landed.kind, "landed"))
@@ -183,8 +183,8 @@ def test_batch_that_leads_nowhere_lets_no_rows_land_aside(store: BookmarkStore, 
 def land(store: BookmarkStore, source: KeySource, sink: Landed) -> None:
     """Read the keys in batches, and write them to a sink that commits by itself."""
     driver = DriverStore(store, None, lambda entry: None)
-    caller, sinks = RunIdentity(store.new_id(), 1), SINKS.extended(sink)
-    run = ActiveRun.begin(driver, "copy", caller, driver.environment, sinks=sinks, in_batches=True)
+    identity, sinks = RunIdentity(store.new_id(), 1), SINKS.extended(sink)
+    run = ActiveRun.begin(driver, "copy", identity, driver.environment, sinks=sinks, in_batches=True)
     try:
         keys = keys_of(run.plan("people", source))
         run.place("out", StagingRequest(Landed.kind, "landed"))
@@ -230,8 +230,8 @@ class EarlierStore(DriverStore):
 
     told: Mapping[str, Any] = {}
 
-    def plan(self, holding: LeaseGrant, ctx: str, entry: PlanEntry, *, option: str, is_last: bool) -> None:
-        super().plan(holding, ctx, replace(entry, stats={**entry.stats, **self.told}), option=option, is_last=is_last)
+    def plan(self, grant: LeaseGrant, ctx: str, entry: PlanEntry, *, option: str, is_last: bool) -> None:
+        super().plan(grant, ctx, replace(entry, stats={**entry.stats, **self.told}), option=option, is_last=is_last)
 
 
 class TellingKind(KeyKind):
@@ -266,8 +266,8 @@ def test_run_with_landed_rows_is_taken_over_with_the_facts_that_were_stored(data
         run = store.committed_run("copy", 1)
         assert store.head("copy").contexts["people"].watermark == "2"
     assert run is not None
-    facts = run.metrics["contexts"]["people"]
-    assert (facts["partitions"], facts["region"], facts["count"], "starts_from" in facts) == (
+    figures = run.metrics["contexts"]["people"]
+    assert (figures["partitions"], figures["region"], figures["count"], "starts_from" in figures) == (
         {"new": 1},
         "eu",
         2,

@@ -41,7 +41,7 @@ REASON: dict[str, Any] = {"reason": "test", "who": "test"}
 
 
 def begin_replay(shop: Shop, number: int, run_id: str | None = None, attempt: int = 1, job: str = "copy") -> ReplayRun:
-    return ReplayRun.begin_replay(shop.store, job, shop.caller(run_id, attempt), shop.machine, number)
+    return ReplayRun.begin_replay(shop.store, job, shop.identity(run_id, attempt), shop.environment, number)
 
 
 def replay(shop: Shop, number: int, between: Callable[[], object] | None = None, **kwargs: Any) -> Summary:
@@ -307,7 +307,7 @@ def test_worker_reports_the_replay_of_an_empty_run_by_another_execution(shop: Sh
 
     replay(shop, 1, run_id="another")
 
-    assert finish(shop.store, "copy", shop.caller("another"), shop.machine).run_number == 1
+    assert finish(shop.store, "copy", shop.identity("another"), shop.environment).run_number == 1
 
 
 def test_worker_reports_the_replay_of_a_run_whose_execution_was_collected(shop: Shop) -> None:
@@ -315,11 +315,11 @@ def test_worker_reports_the_replay_of_a_run_whose_execution_was_collected(shop: 
     shop.run(run_id="collected")
     shop.run()  # empty: the position is still that of the first
     collect(shop.store, retention=timedelta(days=90), clock=lambda: utc_now() + timedelta(days=91))
-    assert shop.store.look("copy", "collected").execution is None
+    assert shop.store.snapshot("copy", "collected").execution is None
 
     replay(shop, 1, run_id="collected")
 
-    assert finish(shop.store, "copy", shop.caller("collected"), shop.machine).run_number == 1
+    assert finish(shop.store, "copy", shop.identity("collected"), shop.environment).run_number == 1
     assert outcome(shop.store, "copy", "collected")[0] is ExecutionOutcome.FINISHED
     assert unsound(shop.store) == []
 
@@ -435,7 +435,7 @@ def test_clean_removes_every_revision(shop: Shop, monkeypatch: pytest.MonkeyPatc
 
 def test_overtaken_replay_commits_nothing(shop: Shop) -> None:
     two_runs(shop)
-    shop.machine = short_lease()
+    shop.environment = short_lease()
     run = begin_replay(shop, 1)
     shop.copy(run)
     shop.run()
@@ -468,7 +468,7 @@ def test_worker_publishes_the_replay_of_a_driver_that_died(shop: Shop, monkeypat
 
     state, _ = outcome(shop.store, "copy", "first")
     assert state is ExecutionOutcome.DUE
-    finish(shop.store, "copy", shop.caller("first", 2), shop.machine)
+    finish(shop.store, "copy", shop.identity("first", 2), shop.environment)
 
     assert shop.store.head("copy").publishing is None
     assert shop.target_lines() == Counter(["a1", "a2", "b1"])
@@ -686,7 +686,7 @@ def test_change_that_looked_before_a_replay_committed_does_not_drop_its_publish(
     switch = Change("rewind", to_run="1").switch(
         HistorySnapshot(shop.store, "copy", seen), {"who": "test", "why": "test"}
     )
-    run._leased.machine = replace(run._leased.machine, at=_die_when_committed)
+    run._leased.environment = replace(run._leased.environment, at=_die_when_committed)
     with pytest.raises(KeyboardInterrupt):
         run.commit()
 
@@ -721,7 +721,7 @@ def test_replay_reads_no_file_that_was_left_to_a_later_run(shop: Shop) -> None:
 def test_time_on_the_record_of_a_replayed_run_is_that_of_its_replay(shop: Shop) -> None:
     slow, fast = count(0.0, 100.0), count(0.0, 1.0)
     shop.put("a.txt", "a")
-    first = replace(shop, machine=replace(shop.machine, monotonic=lambda: next(slow)))
+    first = replace(shop, environment=replace(shop.environment, monotonic=lambda: next(slow)))
     run = first.begin()
     first.copy(run)
     run.commit()
@@ -729,7 +729,7 @@ def test_time_on_the_record_of_a_replayed_run_is_that_of_its_replay(shop: Shop) 
     assert seen is not None
     assert float(seen.metrics["seconds"]["plan"]) >= 100
 
-    summary = replay(replace(shop, machine=replace(shop.machine, monotonic=lambda: next(fast))), 1)
+    summary = replay(replace(shop, environment=replace(shop.environment, monotonic=lambda: next(fast))), 1)
 
     again = shop.store.committed_run("copy", 1)
     assert again is not None

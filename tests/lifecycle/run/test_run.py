@@ -184,9 +184,9 @@ def test_run_records_counts_watermarks_and_durations(shop: Shop) -> None:
     shop.put("_hidden.txt", "x")
     shop.run()
     (row,) = history(shop.store, "copy")
-    facts = row["contexts"]["raw"]
-    assert (facts["files"], facts["bytes"], facts["listed"], facts["skipped"]) == (1, 4, 1, {"hidden": 1})
-    assert (facts["watermark_before"], row["watermark"]["raw"]) == (None, "2023-11-14T22:13:20.000000Z")
+    figures = row["contexts"]["raw"]
+    assert (figures["files"], figures["bytes"], figures["listed"], figures["skipped"]) == (1, 4, 1, {"hidden": 1})
+    assert (figures["watermark_before"], row["watermark"]["raw"]) == (None, "2023-11-14T22:13:20.000000Z")
     assert row["outputs"]["out"]["rows"] == 2
     assert set(row["seconds"]) == {"begin", "plan", "read_write", "commit", "publish"}
 
@@ -341,7 +341,7 @@ def test_second_run_can_wait_for_the_first(shop: Shop) -> None:
         slept.append(seconds)
         run.commit()
 
-    waiting = replace(shop, machine=replace(shop.machine, sleep=sleep))
+    waiting = replace(shop, environment=replace(shop.environment, sleep=sleep))
     waiting.begin(run_id="second", on_conflict="wait").commit()
     assert len(slept) == 1
     assert shop.store.head("copy").run_number == 2
@@ -354,8 +354,8 @@ def test_wait_has_an_end(shop: Shop) -> None:
     def sleep(seconds: float) -> None:
         now[0] += seconds
 
-    machine = replace(shop.machine, sleep=sleep, monotonic=lambda: now[0])
-    waiting = replace(shop, machine=machine)
+    environment = replace(shop.environment, sleep=sleep, monotonic=lambda: now[0])
+    waiting = replace(shop, environment=environment)
     with pytest.raises(JobBusyError, match="first"):
         waiting.begin(run_id="second", on_conflict="wait", wait_for=timedelta(minutes=10))
     assert now[0] >= 600
@@ -363,7 +363,7 @@ def test_wait_has_an_end(shop: Shop) -> None:
 
 def test_run_that_lost_its_lease_cannot_plan_commit_or_mark(shop: Shop) -> None:
     shop.put("a.txt", "a")
-    shop.machine = RunEnvironment(lease_time=timedelta(seconds=0), start_thread=lambda target: None)
+    shop.environment = RunEnvironment(lease_time=timedelta(seconds=0), start_thread=lambda target: None)
     stale = shop.begin(run_id="stale")
     shop.copy(stale)
     shop.run(run_id="fresh")
@@ -377,7 +377,7 @@ def test_run_that_lost_its_lease_cannot_plan_commit_or_mark(shop: Shop) -> None:
 
 
 def test_fenced_run_is_told_who_has_taken_over(shop: Shop) -> None:
-    shop.machine = RunEnvironment(lease_time=timedelta(seconds=0), start_thread=lambda target: None)
+    shop.environment = RunEnvironment(lease_time=timedelta(seconds=0), start_thread=lambda target: None)
     stale = shop.begin(run_id="stale")
     shop.begin(run_id="fresh")
     with pytest.raises(FencedError, match="'fresh'"):
@@ -426,7 +426,7 @@ def test_late_kill_does_not_fence_an_innocent_attempt(shop: Shop) -> None:
 
 def test_lease_is_renewed_while_the_run_lasts(shop: Shop) -> None:
     threads: list[Any] = []
-    shop.machine = replace(shop.machine, start_thread=threads.append)
+    shop.environment = replace(shop.environment, start_thread=threads.append)
     run = shop.begin()
     before = head_of(shop).lease
     run._leased.renewer.renew_once()  # what the thread does each quarter of the lease

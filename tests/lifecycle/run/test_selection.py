@@ -41,12 +41,16 @@ def put(shop: Shop, *names: str, modified: datetime = NOON) -> None:
 def source(shop: Shop, globs: Sequence[str] = (), **options: Any) -> FileSource:
     roots = [] if globs else [str(shop.raw)]
     return FileSource(
-        FILES, roots, FileOptions(**options), globs=[f"{shop.raw}/{glob}" for glob in globs], clock=shop.machine.clock
+        FILES,
+        roots,
+        FileOptions(**options),
+        globs=[f"{shop.raw}/{glob}" for glob in globs],
+        clock=shop.environment.clock,
     )
 
 
 def at(shop: Shop, now: datetime) -> Shop:
-    return replace(shop, machine=RunEnvironment(clock=lambda: now))
+    return replace(shop, environment=RunEnvironment(clock=lambda: now))
 
 
 def run(shop: Shop, source: FileSource) -> list[str]:

@@ -89,11 +89,11 @@ def test_run_whose_files_were_replaced_by_request_is_not_replayed_beside_what_to
     shop.run("up")
     overwrite(shop, "pause", is_asked_for=True)
     with pytest.raises(ChangeRefusedError, match="a pause or disable run has replaced some of its files since"):
-        ReplayRun.begin_replay(shop.store, "up", shop.caller(), shop.machine, 1)
+        ReplayRun.begin_replay(shop.store, "up", shop.identity(), shop.environment, 1)
     assert shop.target_lines("up") == {"made beside": 1}
     shop.put("b.txt", "b")
     shop.run("up")
-    replay = ReplayRun.begin_replay(shop.store, "up", shop.caller(), shop.machine, 2)
+    replay = ReplayRun.begin_replay(shop.store, "up", shop.identity(), shop.environment, 2)
     shop.copy(replay)
     replay.commit()
     assert shop.target_lines("up")["b"] == 1

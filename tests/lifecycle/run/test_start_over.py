@@ -41,8 +41,8 @@ def test_plan_from_the_beginning_is_what_is_stored_committed_and_known_after(sho
     run.set_schema("raw", "{}", {"changed": ["a: int -> string"]})
     summary = run.commit()
     (stored,) = [found for found in shop.store.runs("copy", after=1) if found.state.is_committed]
-    facts = stored.plans["raw"].stats
-    assert (facts["files"], facts[STARTS_OVER], facts[STARTS_FROM]) == (2, True, "1.1")
+    figures = stored.plans["raw"].stats
+    assert (figures["files"], figures[STARTS_OVER], figures[STARTS_FROM]) == (2, True, "1.1")
     assert summary.contexts["raw"]["schema_change"] == {"changed": ["a: int -> string"]}
     assert json.loads(json.dumps(summary.as_dict()))["contexts"]["raw"]["files"] == 2
     following = shop.begin()

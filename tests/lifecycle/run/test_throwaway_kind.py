@@ -70,7 +70,7 @@ def enabled(shop: Shop, database: str) -> tuple[KeyPlan, Summary]:
 
 
 def window(shop: Shop, database: str, option: str, *ends: str | None) -> KeyPlan:
-    run = DetachedRun.begin(shop.store, JOB, shop.caller(), Choice.of(option, *ends), RunEnvironment())
+    run = DetachedRun.begin(shop.store, JOB, shop.identity(), Choice.of(option, *ends), RunEnvironment())
     plan = read(run, database)
     run.commit()
     return plan
@@ -274,7 +274,7 @@ def test_preview_of_a_set_goes_on_where_its_planner_fails(
     [
         lambda shop: pending(shop.store, JOB),
         lambda shop: preview(shop.store, JOB, Change("set", ctx=CTX, value="2")),
-        lambda shop: commit_empty(shop.store, JOB, shop.caller(), shop.machine),
+        lambda shop: commit_empty(shop.store, JOB, shop.identity(), shop.environment),
     ],
     ids=["pending", "preview", "empty run"],
 )
@@ -291,7 +291,7 @@ def test_worker_leaves_a_run_to_spark_where_its_planner_fails(shop: Shop, table:
     enabled(shop, table)
     with connected(table) as connection:
         connection.execute("DROP TABLE people")
-    assert commit_empty(shop.store, JOB, shop.caller(), shop.machine) is None
+    assert commit_empty(shop.store, JOB, shop.identity(), shop.environment) is None
 
 
 def test_pending_and_lag_count_in_its_unit(shop: Shop, table: str) -> None:
@@ -312,11 +312,11 @@ def test_pending_and_lag_count_in_its_unit(shop: Shop, table: str) -> None:
 
 def test_worker_commits_an_empty_run_of_it(shop: Shop, table: str) -> None:
     enabled(shop, table)
-    summary = commit_empty(shop.store, JOB, shop.caller(), shop.machine)
+    summary = commit_empty(shop.store, JOB, shop.identity(), shop.environment)
     assert summary is not None
     assert summary.is_empty
     put(table, 4)
-    assert commit_empty(shop.store, JOB, shop.caller(), shop.machine) is None
+    assert commit_empty(shop.store, JOB, shop.identity(), shop.environment) is None
 
 
 def test_history_difference_and_lineage_say_what_is_not_known(shop: Shop, table: str) -> None:

@@ -41,8 +41,8 @@ def run(shop: Shop, s3: StandIn, **kwargs: Any) -> tuple[list[str], Summary]:
 
 
 def counts(summary: Summary) -> tuple[int, int, dict[str, int]]:
-    facts = summary.contexts["raw"]
-    return facts["listed"], facts["known"], dict(facts["skipped"])
+    figures = summary.contexts["raw"]
+    return figures["listed"], figures["known"], dict(figures["skipped"])
 
 
 @pytest.mark.parametrize("options", [{}, {"on_touch": "ignore"}, {"on_overwrite": "error"}])

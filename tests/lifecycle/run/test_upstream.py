@@ -46,7 +46,7 @@ def stopping_at(shop: Shop, point: Failpoint) -> Shop:
         if at is point:
             raise Stopped
 
-    return replace(shop, machine=replace(shop.machine, at=stop))
+    return replace(shop, environment=replace(shop.environment, at=stop))
 
 
 def test_consumer_reads_what_was_published_and_not_consumed(shop: Shop) -> None:
@@ -318,8 +318,8 @@ def written(
     shop.put(f"{name}.txt", name)
     run = shop.begin("up")
     run.plan("raw", FileSource(FILES, [str(shop.raw)]))
-    facts = {"format": form, "partition_by": list(by), "options": options}
-    folder = Path(run.place("out", StagingRequest("files", str(shop.root / "up"), stats=facts)))
+    figures = {"format": form, "partition_by": list(by), "options": options}
+    folder = Path(run.place("out", StagingRequest("files", str(shop.root / "up"), stats=figures)))
     part = folder / (path or f"file={name}/part-0.txt")
     part.parent.mkdir(parents=True)
     part.write_text(name)
@@ -436,7 +436,7 @@ def collected(shop: Shop, until: int) -> None:
 
 def read_again(shop: Shop, number: int, given: GivenLayout | None = None) -> tuple[OutputEntry | None, str]:
     """Return how a replay of a run of the consumer reads what that run has read: as stored, and the format by name."""
-    run = ReplayRun.begin_replay(shop.store, "down", shop.caller(), shop.machine, number)
+    run = ReplayRun.begin_replay(shop.store, "down", shop.identity(), shop.environment, number)
     source = UpstreamSource(shop.store, "down", "up", alike="columns")
     try:
         plan = run.plan("up", source)

@@ -142,7 +142,7 @@ def test_manifest_that_cannot_be_written_ends_the_run_before_anything_is_read(
 
     assert isinstance(raised.value.__cause__, OSError)
     run.abort(str(raised.value))
-    head = shop.store.look("copy").head
+    head = shop.store.snapshot("copy").head
     assert head is None or (head.version, head.run_number) == (0, 0)
     assert shop.run()[0] == ["line"]
 
@@ -150,7 +150,7 @@ def test_manifest_that_cannot_be_written_ends_the_run_before_anything_is_read(
 def test_worker_that_commits_an_empty_run_writes_its_manifest(shop: Shop, uri: str) -> None:
     shop.run()
 
-    summary = commit_empty(shop.store, "copy", shop.caller("2"), shop.machine, uri)
+    summary = commit_empty(shop.store, "copy", shop.identity("2"), shop.environment, uri)
 
     assert summary is not None
     assert written(uri) == {"partitionlisting/copy/2/raw.input-files.json": []}
@@ -198,7 +198,7 @@ def test_replay_writes_down_the_stored_plan(shop: Shop, uri: str) -> None:
     shop.put("a.txt", "line")
     shop.run()
     shop.put("b.txt", "line")
-    replay = ReplayRun.begin_replay(shop.store, "copy", shop.caller("again"), shop.machine, 1)
+    replay = ReplayRun.begin_replay(shop.store, "copy", shop.identity("again"), shop.environment, 1)
 
     plan(replay, shop, uri)
 

@@ -139,7 +139,7 @@ def test_record_is_there_from_the_commit_on(shop: Shop, point: Failpoint) -> Non
             raise KilledError
 
     shop.put("b.txt", "b")
-    dead = replace(shop, machine=replace(RunEnvironment(), at=at)).begin(run_id="task")
+    dead = replace(shop, environment=replace(RunEnvironment(), at=at)).begin(run_id="task")
     read(shop, dead, ["b.txt"])
     with pytest.raises(KilledError):
         dead.commit()
@@ -310,12 +310,12 @@ def test_overwrite_that_is_in_quarantine_is_none_that_stops_a_run(shop: Shop) ->
 
 def test_file_that_is_let_out_is_read_however_late_it_is(shop: Shop) -> None:
     day = timedelta(days=1)
-    shop.machine = replace(shop.machine, clock=lambda: datetime(2023, 11, 30, tzinfo=UTC))
+    shop.environment = replace(shop.environment, clock=lambda: datetime(2023, 11, 30, tzinfo=UTC))
     options = FileOptions(late_after=day)
 
     def ran(*broken: str, **more: Any) -> list[str]:
         driver = shop.begin()
-        source = FileSource(FILES, [str(shop.raw)], replace(options, **more), clock=shop.machine.clock)
+        source = FileSource(FILES, [str(shop.raw)], replace(options, **more), clock=shop.environment.clock)
         plan = driver.plan("raw", source)
         found = {path: "it is broken" for path in plan.files.paths if Path(path).name in broken}
         plan = driver.quarantine("raw", found) if found else plan

@@ -118,7 +118,7 @@ def test_pause_before_the_first_run_shows_what_it_would_read_and_disable_reads_a
     shop.put("a.txt", "a")
     for option, lines in (("pause", []), ("disable", ["a"])):
         choice = Choice.of(option, None, None)
-        side = DetachedRun.begin(shop.store, "copy", shop.caller(), choice, shop.machine, start=NOW)
+        side = DetachedRun.begin(shop.store, "copy", shop.identity(), choice, shop.environment, start=NOW)
         assert shop.copy(side) == lines
         side.commit()
     assert run(shop, NOW)[0] == []
@@ -166,10 +166,10 @@ def test_consumer_that_starts_now_reads_a_run_that_was_committed_and_not_yet_pub
     shop.put("a.txt", "a")
     shop.run("up")
     shop.put("b.txt", "b")
-    shop.machine = RunEnvironment(at=die, lease_time=timedelta(seconds=0))
+    shop.environment = RunEnvironment(at=die, lease_time=timedelta(seconds=0))
     with pytest.raises(KeyboardInterrupt):
         shop.run("up")
-    shop.machine = RunEnvironment()
+    shop.environment = RunEnvironment()
     assert run(shop, NOW, "down", upstream="up")[0] == []
     shop.run("up")
     assert run(shop, NOW, "down", upstream="up")[0] == ["b"]

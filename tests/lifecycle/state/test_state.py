@@ -126,7 +126,7 @@ def test_driver_that_dies_before_its_commit_leaves_the_state_as_it_was(shop: Sho
         if point is Failpoint.BEFORE_COMMIT:
             raise KeyboardInterrupt
 
-    shop.machine = RunEnvironment(at=die)
+    shop.environment = RunEnvironment(at=die)
     with pytest.raises(KeyboardInterrupt):
         passed(shop, 2)
     assert seen(shop) == 1

@@ -84,8 +84,8 @@ class Job:
         if position is not None:
             assert adopted is not None
             self.blobs |= position.blobs
-            facts = {"partition_types": plan.partition_types, **plan.stats()}
-            self.found = PlanInput(position.body, self.load, plan.partition_types, stats=facts)
+            figures = {"partition_types": plan.partition_types, **plan.stats()}
+            self.found = PlanInput(position.body, self.load, plan.partition_types, stats=figures)
         return plan
 
     def drain(self) -> list[FilePlan]:

@@ -27,14 +27,14 @@ def put(root: Path, *names: str) -> None:
         (root / name).write_text("a row\n")
 
 
-def look(*roots: Path, recursive: bool = False) -> FolderScan:
+def scan(*roots: Path, recursive: bool = False) -> FolderScan:
     return look_at(FILES, [ScanRoot(str(root)) for root in roots], ScanFilter(recursive), listed_at=datetime.now(UTC))
 
 
 def test_file_below_several_roots_belongs_to_the_first(tmp_path: Path) -> None:
     put(tmp_path, "a", "x=1/b", "x=2/c")
 
-    seen = look(tmp_path / "x=1", tmp_path)
+    seen = scan(tmp_path / "x=1", tmp_path)
 
     found = dict(zip(seen.listing.paths, seen.root_of, strict=True))
     assert found == {
@@ -48,7 +48,7 @@ def test_file_below_several_roots_belongs_to_the_first(tmp_path: Path) -> None:
 def test_one_file_of_each_folder_stands_for_its_partition(tmp_path: Path, recursive: bool) -> None:
     put(tmp_path, "x=1/a", "x=1/b", "x=2/a", "x=2/b", "x=3/_hidden")
 
-    samples = look(tmp_path, recursive=recursive).one_of_each_folder()
+    samples = scan(tmp_path, recursive=recursive).one_of_each_folder()
 
     assert samples == [(f"{tmp_path}/x=1/a", str(tmp_path)), (f"{tmp_path}/x=2/a", str(tmp_path))]
 
@@ -57,7 +57,7 @@ def test_folder_whose_files_lie_under_two_roots_is_looked_at_under_both(tmp_path
     put(tmp_path, "x=1/a", "x=1/b")
     root, file = str(tmp_path), f"{tmp_path}/x=1/a"
 
-    samples = look(Path(file), tmp_path).one_of_each_folder()
+    samples = scan(Path(file), tmp_path).one_of_each_folder()
 
     assert samples == [(file, file), (f"{tmp_path}/x=1/b", root)]
     with pytest.raises(SourceError, match="different partition columns"):  # the one has none, the other has x

@@ -257,7 +257,7 @@ def examine_upstreams(survey: Survey) -> Iterator[Finding]:
         if upstream is None:
             continue
         try:
-            if survey.store.look(upstream).head is not None:
+            if survey.store.snapshot(upstream).head is not None:
                 yield from _upstream(survey, ctx, state, upstream, survey.store.edge(upstream, survey.job))
         except StateCorruptError:
             continue  # the examination of that job reports what is damaged there

@@ -110,8 +110,15 @@ def _findings(survey: Survey, with_files: bool) -> Iterator[Finding]:
     yield from _try(survey, examine_requests)
     if survey.head is None:
         return  # without a head, nothing else has a meaning
-    for look in (examine_lines, examine_runs, examine_edges, examine_upstreams, examine_positions, examine_kinds):
-        yield from _try(survey, look)
+    for examine_part in (
+        examine_lines,
+        examine_runs,
+        examine_edges,
+        examine_upstreams,
+        examine_positions,
+        examine_kinds,
+    ):
+        yield from _try(survey, examine_part)
     yield from _try(survey, examine_bounds)
     yield from _try(survey, examine_gaps)
     if with_files:
@@ -124,11 +131,11 @@ def _as_it_says(sort_key: str) -> str:
     return RESTORE if kind == "RUN" else "Restore the table from a backup; what else helps, the reason says."
 
 
-def _try(survey: Survey, look: Callable[[Survey], Iterator[Finding]]) -> Iterator[Finding]:
+def _try(survey: Survey, examine_part: Callable[[Survey], Iterator[Finding]]) -> Iterator[Finding]:
     """Go on with the other checks where one meets bytes or files that can't be read."""
     try:
-        yield from look(survey)
+        yield from examine_part(survey)
     except (StateCorruptError, StoreAccessError, SourceError, OptionError, OSError) as error:
         what = f"not everything of job {survey.job!r} could be looked at: {error}"
         mend = "Mend that, and look again: more may be wrong."
-        yield Finding("not-examined", survey.job, Severity.ERROR, what, look.__name__, mend)
+        yield Finding("not-examined", survey.job, Severity.ERROR, what, examine_part.__name__, mend)

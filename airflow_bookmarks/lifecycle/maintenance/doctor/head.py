@@ -188,7 +188,7 @@ def _entry(store: BookmarkStore, name: str, index: Mapping[str, IndexEntry]) -> 
     try:
         check_name("job", name)
         key = alias_of(index[name], name)
-        target = None if key is None else store.look(key).head
+        target = None if key is None else store.snapshot(key).head
     except (NameInvalidError, StateCorruptError) as error:
         yield Finding("entry-unreadable", name, Severity.ERROR, f"the index has {name!r}: {error}", "JOBS", _NAME)
         return

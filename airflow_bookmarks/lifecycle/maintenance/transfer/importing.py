@@ -94,7 +94,7 @@ def import_(
     store.check_layout()
     document_jobs, blobs = read_document(document)
     jobs = {j: part for j, part in document_jobs.items() if overwrite or not _is_done(store, j, part)}
-    seen = {job: store.look(job).head for job in jobs}
+    seen = {job: store.snapshot(job).head for job in jobs}
     home = (store.namespace, transition.table_made_at(store))
     is_copy = not move and (document.get("namespace"), document.get("table_made_at")) != home
     origin = Origin(str(document.get("namespace")), store.namespace, is_copy, move)
@@ -137,7 +137,7 @@ def _check_artifacts_there(store: BookmarkStore, job: str, part: DocumentPart) -
 
 def _check_free(store: BookmarkStore, job: str, part: DocumentPart, head: Head | None, overwrite: bool) -> None:
     for name in part.aliases:
-        if key_of(store, name) not in (job, name) or store.look(name).head is not None:
+        if key_of(store, name) not in (job, name) or store.snapshot(name).head is not None:
             raise ChangeRefusedError(f"{name!r}, a name of job {job!r}, is another job here. Nothing was imported.")
     if key_of(store, job) != job:
         raise ChangeRefusedError(f"{job!r} is another name of job {key_of(store, job)!r} here. Nothing was imported.")
@@ -169,6 +169,6 @@ def _check_consumers(store: BookmarkStore, job: str, part: DocumentPart) -> None
 
 def _is_done(store: BookmarkStore, job: str, part: DocumentPart) -> bool:
     """Whether an earlier import of the same document has brought the job, and ended with it."""
-    head = store.look(job).head
+    head = store.snapshot(job).head
     entry = store.index_entry(job) or {}
     return head is not None and not transition.is_claimed(head) and entry.get(_IMPORT_OF) == part.sha256

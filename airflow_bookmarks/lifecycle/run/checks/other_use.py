@@ -299,17 +299,17 @@ class OtherUse:
         return wanted, sorted(unread)
 
 
-def put_away_read(store: BookmarkStore, holding: LeaseGrant, inputs: RunInputs, plans: Mapping[str, Plan]) -> None:
+def put_away_read(store: BookmarkStore, grant: LeaseGrant, inputs: RunInputs, plans: Mapping[str, Plan]) -> None:
     """Delete or archive what a published run has read (`plans`, of its commit), except what others have yet to read."""
     for ctx, disposal in inputs.disposals.items():
         if ctx not in plans:
             continue
-        plan = plan_of_files(holding.job, ctx, plans[ctx], "on_published")
+        plan = plan_of_files(grant.job, ctx, plans[ctx], "on_published")
         if ctx in inputs.kept:
-            log_kept(holding.job, ctx, disposal, len(plan), inputs.kept[ctx])
+            log_kept(grant.job, ctx, disposal, len(plan), inputs.kept[ctx])
         else:
-            others = OtherUse(store, holding.job, list(plans), inputs[ctx].source)
-            put_away(store, holding, ctx, inputs[ctx].plan, plan, disposal, others.still_wanted)
+            others = OtherUse(store, grant.job, list(plans), inputs[ctx].source)
+            put_away(store, grant, ctx, inputs[ctx].plan, plan, disposal, others.still_wanted)
 
 
 def unread_elsewhere(readers: Sequence[OtherReader], listing: Listing) -> dict[str, npt.NDArray[np.bool_]]:

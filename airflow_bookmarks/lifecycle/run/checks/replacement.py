@@ -71,7 +71,7 @@ class Replacement:
     def of(
         cls,
         store: BookmarkStore,
-        holding: LeaseGrant,
+        grant: LeaseGrant,
         entry: OutputEntry,
         staged: Staged,
         plans: Mapping[str, tuple[str, Plan]],
@@ -81,7 +81,7 @@ class Replacement:
         Args:
             plans: the kind of source, and the plan, of each context of the run.
         """
-        found = dict(_living_runs(store, holding, staged.deletes))
+        found = dict(_living_runs(store, grant, staged.deletes))
         if not found:
             return cls()
         gone = [path for path in staged.deletes if _key_of(path) in found]
@@ -137,14 +137,14 @@ def _key_of(path: str) -> RunKey | None:
     return None if match is None else RunKey(int(match[1]), int(match[2]))
 
 
-def _living_runs(store: BookmarkStore, holding: LeaseGrant, paths: Iterable[str]) -> Iterator[tuple[RunKey, Run]]:
+def _living_runs(store: BookmarkStore, grant: LeaseGrant, paths: Iterable[str]) -> Iterator[tuple[RunKey, Run]]:
     """Yield by the names of files the living runs of this job that published them; a replay gives another fence."""
     keys = sorted({key for path in paths if (key := _key_of(path)) is not None})
-    living = store.ancestry(holding.job, holding.base.epoch) if keys else None
+    living = store.ancestry(grant.job, grant.base.epoch) if keys else None
     for start in range(0, len(keys), _AT_ONCE):
-        found = store.run_items(holding.job, keys[start : start + _AT_ONCE])
+        found = store.run_items(grant.job, keys[start : start + _AT_ONCE])
         for key in keys[start : start + _AT_ONCE]:
-            run = found.get(key) or store.committed_run(holding.job, key.number)
+            run = found.get(key) or store.committed_run(grant.job, key.number)
             if run is None or living is None:
                 continue
             if key.fence in (run.key.fence, *run.fences) and living.has(run):

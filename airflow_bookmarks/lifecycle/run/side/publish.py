@@ -50,7 +50,7 @@ class DetachedPublish:
     job: str
     option: Option
     file_token: str
-    machine: RunEnvironment
+    environment: RunEnvironment
     outputs: RunOutputs
     overwriting: Collection[str]
     sinks: SinkRegistry
@@ -97,7 +97,7 @@ class DetachedPublish:
             return sink.prepare_aside(output)
 
     def publish(self, increment: Increment, prepared: Mapping[str, Publication]) -> dict[str, dict[str, Any]]:
-        """Publish what is prepared; return the facts of each output.
+        """Publish what is prepared; return the figures of each output.
 
         Raises:
             PublishError: an output can't be published.
@@ -130,7 +130,7 @@ class DetachedPublish:
             return stats
         if prepared is not None:
             with named_failure(entry.sink, self._output(name), _PARTLY_PUBLISHED, PublishError):
-                prepared.publish(lambda what: None, steps_of(self.machine))
+                prepared.publish(lambda what: None, steps_of(self.environment))
         if not entry.lies_in_files:
             return {"rows": staged.rows, "files": None, "bytes": None}
         return {"rows": staged.rows, "files": len(staged.moves), "bytes": staged.bytes}

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 class SideRecord:
     """The record of one run; it is stored before the first change where the run replaces what others have published."""
 
-    def __init__(self, store: BookmarkStore, job: str, caller: RunIdentity, choice: Choice) -> None:
-        self._store, self._job, self._caller, self._choice = store, job, caller, choice
+    def __init__(self, store: BookmarkStore, job: str, identity: RunIdentity, choice: Choice) -> None:
+        self._store, self._job, self._caller, self._choice = store, job, identity, choice
         self._id: str | None = None
 
     def note_replaced(self, replaced: Mapping[str, Payload]) -> None:
@@ -55,7 +55,7 @@ class SideRecord:
         self._store.put_side(self._job, record, ulid=self._id, replaced=replaced)
 
 
-def context_facts(inputs: RunInputs, plans: Mapping[str, Plan]) -> dict[str, dict[str, Any]]:
+def context_figures(inputs: RunInputs, plans: Mapping[str, Plan]) -> dict[str, dict[str, Any]]:
     """Return what a person wants to know of each context that a run has read."""
     contexts = {ctx: {**stats_of(plan), "rows": inputs[ctx].rows} for ctx, plan in plans.items()}
     for ctx, context in inputs.items():

@@ -135,7 +135,7 @@ def test_job_that_is_there_is_replaced_only_if_so_wanted(busy: Shop, other: Shop
 
 
 def test_holder_of_a_replaced_job_is_fenced(busy: Shop, other: Shop) -> None:
-    other.machine = replace(other.machine, lease_time=timedelta(0))
+    other.environment = replace(other.environment, lease_time=timedelta(0))
     other.put("d.txt", "d")
     other.begin().abort("the first attempt")
     run = other.begin()
@@ -147,7 +147,7 @@ def test_holder_of_a_replaced_job_is_fenced(busy: Shop, other: Shop) -> None:
 
 def test_run_of_another_history_is_not_taken_for_the_own_commit(busy: Shop, other: Shop) -> None:
     busy.run("single", "there/1")
-    other.machine = replace(other.machine, lease_time=timedelta(0))
+    other.environment = replace(other.environment, lease_time=timedelta(0))
     other.put("d.txt", "d")
     run = other.begin("single", "here/1")
     other.copy(run)
@@ -185,7 +185,7 @@ def test_copy_refuses_to_clean_or_replay_what_it_was_given(shop: Shop, other: Sh
     with pytest.raises(ChangeRefusedError, match="belongs to the job that was exported"):
         reset(other.store, "copy", clean=True, **WHY)
     with pytest.raises(ChangeRefusedError, match="belongs to the job that was exported"):
-        ReplayRun.begin_replay(other.store, "copy", other.caller("prod/b", 2), other.machine, 2)
+        ReplayRun.begin_replay(other.store, "copy", other.identity("prod/b", 2), other.environment, 2)
     other.put("c.txt", "c")
     other.run(run_id="copy/1")
     rewind(other.store, "copy", 2, clean=True, **WHY)  # what it made itself
@@ -200,7 +200,7 @@ def dies_at(shop: Shop, point: Failpoint) -> None:
         if reached is point:
             raise InterruptedError
 
-    run = replace(shop, machine=RunEnvironment(at=at, lease_time=timedelta(0))).begin()
+    run = replace(shop, environment=RunEnvironment(at=at, lease_time=timedelta(0))).begin()
     shop.copy(run)
     with pytest.raises(InterruptedError):
         run.commit()

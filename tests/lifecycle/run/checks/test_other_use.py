@@ -28,7 +28,7 @@ DELETE = Disposal("delete")
 def source(shop: Shop, *paths: str, **options: Any) -> FileSource:
     """Return a source of folders or patterns below the shop; its raw folder where none is given."""
     roots, globs = paths_and_patterns(FILES, [str(shop.root / path) for path in paths or ("raw",)])
-    return FileSource(FILES, roots, FileOptions(**options), globs=globs, clock=shop.machine.clock)
+    return FileSource(FILES, roots, FileOptions(**options), globs=globs, clock=shop.environment.clock)
 
 
 def run(

@@ -157,7 +157,7 @@ def deleted_for_a_dropped_publish(shop: Shop) -> None:
 
     shop.put("month=1/a.txt", "a2", "x")
     with pytest.raises(Stopped):
-        replace(shop, machine=replace(shop.machine, at=stop)).run("up")
+        replace(shop, environment=replace(shop.environment, at=stop)).run("up")
     rewind(shop.store, "up", 1, reason="a test", who="me", force=True)
 
 
@@ -195,8 +195,8 @@ def test_partitions_that_were_not_listed_may_be_part_of_a_coarser_one_that_is_re
         run = shop.begin()
         source = FileSource(FILES, [str(shop.raw)], FileOptions(reread=reread, **options))
         plan, target = run.plan("raw", source), str(shop.root / "copy")
-        facts = {"format": "text", "mode": shop.mode.value}
-        folder = Path(run.place("out", StagingRequest("files", target, stats=facts)))
+        figures = {"format": "text", "mode": shop.mode.value}
+        folder = Path(run.place("out", StagingRequest("files", target, stats=figures)))
         for number, path in enumerate(plan.files.paths):
             part = folder / columns.format(day=Path(path).parent.name[4:]) / f"part-{number}.txt"
             part.parent.mkdir(parents=True, exist_ok=True)

@@ -26,17 +26,17 @@ class HoldsLease(ReadsContexts, KeepsState, Expects, WritesManifests, RecordsUse
     option = Option.ENABLE
 
     def __init__(self, leased: LeasedRun) -> None:
-        super().__init__(leased.holding.job)
+        super().__init__(leased.grant.job)
         self._leased = leased
         self._store, self._stopwatch = leased.store, leased.stopwatch
 
     @property
     def _holding(self) -> LeaseGrant:
-        return self._leased.holding
+        return self._leased.grant
 
     @property
     def _machine(self) -> RunEnvironment:
-        return self._leased.machine
+        return self._leased.environment
 
     # ---- identity
 
@@ -57,7 +57,7 @@ class HoldsLease(ReadsContexts, KeepsState, Expects, WritesManifests, RecordsUse
     @property
     def execution_id(self) -> str:
         """The run id of the execution that makes this run."""
-        return self._holding.caller.run_id
+        return self._holding.identity.run_id
 
     @property
     def token(self) -> str:

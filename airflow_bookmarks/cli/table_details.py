@@ -12,30 +12,30 @@ if TYPE_CHECKING:
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
 
 
-def table_facts(store: BookmarkStore, *, with_lost: bool = False) -> dict[str, Any]:
+def table_details(store: BookmarkStore, *, with_lost: bool = False) -> dict[str, Any]:
     """Return where the table is, and in DynamoDB its key, deletion protection, stream and tags.
 
     `settings` says why where this identity may not see them; `with_lost`: `lost` lists what the table was made with
     and does not have any more, which stderr warns of too.
     """
-    facts: dict[str, Any] = dict(store.describe())
+    details: dict[str, Any] = dict(store.describe())
     try:
         found = store.table_settings()
     except StoreAccessError as error:
-        return {**facts, "settings": f"not known: {error}"}
+        return {**details, "settings": f"not known: {error}"}
     if found is None:
-        return facts
-    facts |= {
+        return details
+    details |= {
         "kms_key": found.kms_key or "DynamoDB's own",
         "deletion_protection": found.deletion_protection,
         "stream": found.stream,
         "tags": "not known" if found.tags is None else dict(found.tags),
     }
     if with_lost:
-        facts["lost"] = store.lost_settings(found)
-        if facts["lost"]:
-            _warn(facts["lost"])
-    return facts
+        details["lost"] = store.lost_settings(found)
+        if details["lost"]:
+            _warn(details["lost"])
+    return details
 
 
 def _warn(lost: list[str]) -> None:
