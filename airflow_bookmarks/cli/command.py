@@ -106,7 +106,7 @@ def _add_common(parser: argparse.ArgumentParser, *, store: str | None, output: s
 
 
 def _open(uri: str) -> Desk:
-    from airflow_bookmarks.cli.identity import present_identity
+    from airflow_bookmarks.lifecycle.changes.present_identity import present_identity
     from airflow_bookmarks.store.bookmark_store import open_store
 
     store = open_store(uri)
@@ -146,8 +146,8 @@ def _open_by_airflow(conn_id: str | None, uri: str | None) -> Desk:
         return _open(uri)
     # As Airflow's own commands on connections do: without it those in its database are not found.
     os.environ.setdefault("_AIRFLOW_PROCESS_CONTEXT", "server")
-    from airflow_bookmarks.cli.identity import present_identity
     from airflow_bookmarks.hooks.bookmark import BookmarkHook
+    from airflow_bookmarks.lifecycle.changes.present_identity import present_identity
 
     hook = BookmarkHook(conn_id or _DEFAULT_CONNECTION)
     store = hook.get_conn()

@@ -13,9 +13,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from airflow_bookmarks.core.errors import StateCorruptError
+from airflow_bookmarks.core.run import RunState
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from airflow_bookmarks.core.run import ContextState, Payload, Run, RunKey
 
@@ -36,7 +37,7 @@ FIRST_LINE = Timeline(1)
 
 
 @dataclass(frozen=True, slots=True)
-class Turning:
+class TimelineChange:
     """What began a line, and how the job stood just before: so that it can be undone.
 
     `kind` is the change (reset, rewind, set, undo); `fence` the fence that it gave the job. `contexts` and
@@ -94,6 +95,32 @@ class Ancestry:
     def is_undone(self, run: Run) -> bool:
         """Whether a run is committed, and this history leaves it out."""
         return run.state.is_committed and not self.is_living(run.key.number, run.epoch)
+
+
+def ancestry_after(
+    epoch: int, lines: Iterable[Timeline], highest: int, *, parent: int | None = None, kept: int
+) -> Ancestry:
+    """Return which runs are history after a change that starts a line.
+
+    Args:
+        epoch: that of the present line.
+        lines: all lines of the job so far.
+        highest: the highest run number that was given out.
+        parent: the line that the new one branches off; None: the present one.
+        kept: the last run that it keeps of that.
+
+    Example:
+        >>> after = ancestry_after(1, [], 4, kept=2)  # a rewind to run 2, of four
+        >>> [number for number in (1, 2, 3, 4) if after.is_living(number, 1)]
+        [1, 2]
+    """
+    line = Timeline(epoch + 1, parent or epoch, kept, highest)
+    return Ancestry.of(line.epoch, [*lines, line])
+
+
+def newest_living(newest_first: Iterable[Run], history: Ancestry) -> int:
+    """Return the number of the newest run that is history; 0 where there is none. Reads no further than that."""
+    return next((run.key.number for run in living_runs(newest_first, history)), 0)
 
 
 def living_runs(runs: Iterable[Run], history: Ancestry) -> Iterator[Run]:
@@ -171,3 +198,48 @@ def _last_before(history: Ancestry, known: Mapping[int, Timeline], epoch: int, n
     """Return `number` if it is a run of `epoch`, else the last run that this history has from before that line."""
     line = known[epoch]
     return number if number > line.start or line.parent is None else line.kept
+
+
+# ---- what a consumer reads of them
+
+
+@dataclass(frozen=True, slots=True)
+class SelectedRuns:
+    """Runs of the upstream that a window covers, and those that have deleted, or delete now, what they replaced.
+
+    A run that was undone before its publish was done, `dropped`, is not among these: what it meant to replace stays
+    where it is, except for what it had deleted by then.
+    """
+
+    window: list[Run]
+    deleting: list[Run]
+    dropped: list[Run]
+
+    def last_number(self, otherwise: int) -> int:
+        """Return the number of the last run that the window covers; `otherwise` where it covers none."""
+        return self.window[-1].key.number if self.window else otherwise
+
+
+def choose_runs(
+    committed: Sequence[Run], living: Ancestry, publishing: RunKey | None, until: int | None = None
+) -> SelectedRuns:
+    """Return what a consumer reads of the committed runs after the one that it has read last.
+
+    Args:
+        committed: all that are committed, oldest first, undone ones too.
+        living: which of them are history.
+        publishing: the one whose publish is under way, by the head; None: none is.
+        until: the last one to read; None: all of them.
+    """
+    window: list[Run] = []
+    for run in living_runs(committed, living):
+        is_beyond = until is not None and run.key.number > until
+        if run.state is RunState.COMMITTED or is_beyond:
+            break
+        window.append(run)
+    deleting: list[Run] = []
+    dropped: list[Run] = []
+    for run in committed:
+        is_dropped = run.state is RunState.COMMITTED and run.key != publishing
+        (dropped if is_dropped else deleting).append(run)
+    return SelectedRuns(window, deleting, dropped)

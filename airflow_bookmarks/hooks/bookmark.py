@@ -541,7 +541,7 @@ class BookmarkHook(BaseHook):
 
     def _identity(self) -> Identity:
         """Return whom the credentials of the connection name; without any, the user of the operating system."""
-        from airflow_bookmarks.cli.identity import present_identity
+        from airflow_bookmarks.lifecycle.changes.present_identity import present_identity
 
         return present_identity(self.get_conn(), self.credentials_environment())
 
@@ -570,7 +570,7 @@ def _who() -> Signature:
     try:
         ti = get_current_context()["ti"]
     except RuntimeError:  # not inside a task
-        from airflow_bookmarks.cli.identity import os_identity
+        from airflow_bookmarks.lifecycle.changes.present_identity import os_identity
 
         return os_identity().signature
     task = airflow_run_id(ti.dag_id, ti.run_id, ti.task_id, -1 if ti.map_index is None else ti.map_index)

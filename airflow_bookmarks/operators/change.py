@@ -298,7 +298,7 @@ class BookmarkChangeOperator(BaseOperator):
 
     def _ask(self, hook: BookmarkHook, job: str, change: Change, series: _Series, version: int) -> dict[str, Any]:
         """File a request for a change of a protected job, in the name that the worker's credentials have."""
-        from airflow_bookmarks.cli.identity import present_identity
+        from airflow_bookmarks.lifecycle.changes.present_identity import present_identity
 
         store = hook.get_conn()
         who = present_identity(store, hook.credentials_environment())

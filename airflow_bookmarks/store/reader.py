@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from airflow_bookmarks.core.position import Edge
     from airflow_bookmarks.core.rules.audit import AuditEvent
     from airflow_bookmarks.core.run import Execution, Run, RunKey
-    from airflow_bookmarks.core.timeline import Timeline, Turning
+    from airflow_bookmarks.core.timeline import Timeline, TimelineChange
     from airflow_bookmarks.store.object_store import ObjectStore
     from airflow_bookmarks.store.table import Attributes, Key, Table
     from airflow_bookmarks.store.table_settings import FoundSettings
@@ -217,11 +217,11 @@ class StateReader:
         rows = self.table.query(self.keys(job).partition, prefix=item.LINE_PREFIX)
         return [item.line_of(item.line_epoch(key.sk), attributes) for key, attributes in rows]
 
-    def turning(self, job: str, epoch: int) -> Turning | None:
+    def line_change(self, job: str, epoch: int) -> TimelineChange | None:
         """Return what began the line of `epoch`; None if no change did (the first line)."""
         key = self.keys(job).line(epoch)
         attributes = self.table.get([key]).get(key)
-        return None if attributes is None else item.turning_of(epoch, attributes)
+        return None if attributes is None else item.line_change_of(epoch, attributes)
 
     def ancestry(self, job: str, epoch: int) -> Ancestry:
         """Return which runs are living history in `epoch`."""

@@ -17,7 +17,7 @@ import boto3.session
 import pytest
 
 from airflow_bookmarks.cli import main
-from airflow_bookmarks.cli.identity import aws_identity
+from airflow_bookmarks.lifecycle.changes.present_identity import aws_identity
 from airflow_bookmarks.store.bookmark_store import open_store
 from tests.conftest import REGION
 from tests.lifecycle.shop import Shop

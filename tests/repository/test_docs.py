@@ -22,10 +22,11 @@ from pathlib import Path
 
 import pytest
 
-from airflow_bookmarks.cli import identity, main
+from airflow_bookmarks.cli import main
 from airflow_bookmarks.cli.command import STORE_VARIABLE, VERBS, _parser
 from airflow_bookmarks.core.selection import reason
 from airflow_bookmarks.core.text.identity import Identity
+from airflow_bookmarks.lifecycle.changes import present_identity
 from airflow_bookmarks.lifecycle.protocol.failpoint import Failpoint
 from airflow_bookmarks.lifecycle.protocol.lease import RunEnvironment
 from airflow_bookmarks.store import uri as address
@@ -339,7 +340,7 @@ def test_output_in_the_page_is_what_the_command_line_prints(
     block: Block, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def be(name: str) -> None:
-        monkeypatch.setattr(identity, "os_identity", lambda: Identity(name, True, "os"))
+        monkeypatch.setattr(present_identity, "os_identity", lambda: Identity(name, True, "os"))
 
     printed = transcript(block, tmp_path, monkeypatch.setenv, be)
     shown = [line for line in block.lines if not line.startswith("$ export ")]
@@ -350,7 +351,7 @@ def write_anew() -> None:
     """Write what the command line prints into docs/operations/command_line.md."""
 
     def be(name: str) -> None:
-        identity.os_identity = lambda: Identity(name, True, "os")
+        present_identity.os_identity = lambda: Identity(name, True, "os")
 
     lines = _OPERATIONS.read_text().split("\n")
     for block in reversed(consoles()):

@@ -16,7 +16,7 @@ from airflow_bookmarks.core.metadata.known import is_moment
 from airflow_bookmarks.core.position import Edge
 from airflow_bookmarks.core.run import ContextState, OutputEntry, Payload, PlanEntry, Run, RunKey, RunState
 from airflow_bookmarks.core.text.instant import to_text
-from airflow_bookmarks.core.timeline import Timeline, Turning
+from airflow_bookmarks.core.timeline import Timeline, TimelineChange
 from airflow_bookmarks.store.codec import item
 from airflow_bookmarks.store.codec.attribute import run_key_of
 from airflow_bookmarks.store.table import Attributes
@@ -66,9 +66,9 @@ def execution() -> Attributes:
     return found | {"series": 2, "base_run": 2, "first_run": 3, "last_run": 3, "replaying": 3}
 
 
-def turning() -> Attributes:
-    return item.turning_attributes(
-        Turning(Timeline(4, 3, 2, 5), "rewind", 8, CONTEXTS, 2, RunKey(5, 6), False, {"raw": INLINE})
+def line_change() -> Attributes:
+    return item.line_change_attributes(
+        TimelineChange(Timeline(4, 3, 2, 5), "rewind", 8, CONTEXTS, 2, RunKey(5, 6), False, {"raw": INLINE})
     )
 
 
@@ -80,7 +80,7 @@ KINDS: Mapping[str, tuple[Callable[[], Attributes], Callable[[Mapping[str, Any]]
     "HEAD": (head, item.head_of),
     "RUN": (run, lambda given: item.run_of(RunKey(3, 7), given)),
     "EXEC": (execution, lambda given: item.execution_of("dag/run/task", given)),
-    "LINE": (turning, lambda given: (item.line_of(4, given), item.turning_of(4, given))),
+    "LINE": (line_change, lambda given: (item.line_of(4, given), item.line_change_of(4, given))),
     "DOWN": (edge, lambda given: item.edge_of("cons", given)),
 }
 JUNK: list[Any] = [
@@ -206,7 +206,7 @@ def test_line_under_a_sort_key_of_another_shape_is_damage(sort_key: str) -> None
 
 def test_line_under_the_key_of_another_epoch_is_damage() -> None:
     with pytest.raises(StateCorruptError, match="'epoch' is not that of its key"):
-        item.line_of(5, turning())
+        item.line_of(5, line_change())
 
 
 @pytest.mark.parametrize("fingerprint", ["upstream", "upstream:", "files:/raw", ":copy"])

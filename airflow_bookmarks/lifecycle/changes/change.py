@@ -69,7 +69,7 @@ log = logging.getLogger(__name__)
 
 _RACES = 10
 
-_Turning = Callable[["Head"], "TimelineSwitch"]
+_TimelineChange = Callable[["Head"], "TimelineSwitch"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -388,28 +388,29 @@ def apply(
 
 def _undo_turn(history: HistorySnapshot, event: AuditEvent) -> TimelineSwitch:
     store, job, head = history.store, history.job, history.head
-    turning = store.turning(job, head.epoch)
-    if turning is None:
+    line_change = store.line_change(job, head.epoch)
+    if line_change is None:
         raise ChangeRefusedError(
             f"job {job!r}: there is no reset, rewind, set, undo or delete to take back. Nothing was changed."
         )
-    what = f"job {job!r}: the last {turning.kind} (epoch {head.epoch})"
-    if turning.is_clean or head.cleaning is not None:
-        which = "was" if turning.is_clean else "came after one that was"
+    what = f"job {job!r}: the last {line_change.kind} (epoch {head.epoch})"
+    if line_change.is_clean or head.cleaning is not None:
+        which = "was" if line_change.is_clean else "came after one that was"
         raise ChangeRefusedError(
             f"{what} {which} made with clean: what the undone runs published is removed, so it can't be taken back. "
             "Nothing was changed. The next run reads that input again."
         )
-    switch = switch_back(history, turning.line, turning.contexts, turning.data_run_number, event)
+    switch = switch_back(history, line_change.line, line_change.contexts, line_change.data_run_number, event)
     switch = with_made_again(history, switch)
-    if turning.dropped is None:
+    if line_change.dropped is None:
         return switch
-    if head.fence != turning.fence:
+    if head.fence != line_change.fence:
         raise ChangeRefusedError(
-            f"{what} dropped the publish of run {turning.dropped.number}, and a run that began since has removed what "
-            "was staged, so it can't be taken back. Nothing was changed. The input of that run is read again anyway."
+            f"{what} dropped the publish of run {line_change.dropped.number}, and a run that began since has "
+            "removed what was staged, so it can't be taken back. Nothing was changed. The input of that run is read "
+            "again anyway."
         )
-    return replace(switch, publishing=turning.dropped)
+    return replace(switch, publishing=line_change.dropped)
 
 
 def _set_turn(history: HistorySnapshot, ctx: str, value: str, event: AuditEvent) -> TimelineSwitch:

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from airflow_bookmarks.core.errors import StateCorruptError
-from airflow_bookmarks.core.timeline import Ancestry, Timeline
+from airflow_bookmarks.core.timeline import Ancestry, Timeline, ancestry_after
 from airflow_bookmarks.store.transitions.collection import collected_in, copied_in
 
 if TYPE_CHECKING:
@@ -70,8 +70,7 @@ class HistorySnapshot:
 
     def after(self, parent: int | None, kept: int) -> Ancestry:
         """Return which runs are history after a switch to `kept` of the line `parent` (None: of the present one)."""
-        line = Timeline(self.head.epoch + 1, parent or self.head.epoch, kept, self.head.run_number)
-        return Ancestry.of(line.epoch, [*self.lines, line])
+        return ancestry_after(self.head.epoch, self.lines, self.head.run_number, parent=parent, kept=kept)
 
     def after_switch(self, switch: TimelineSwitch) -> Ancestry:
         """Return which runs are history after a switch."""

@@ -18,7 +18,7 @@ from airflow_bookmarks.core.job_state import STATE_KIND
 from airflow_bookmarks.core.position import Edge
 from airflow_bookmarks.core.run import RunState
 from airflow_bookmarks.core.text.script import check_new_name
-from airflow_bookmarks.core.timeline import living_runs
+from airflow_bookmarks.core.timeline import newest_living
 from airflow_bookmarks.lifecycle.protocol.cleanup import check_published, clean_list, left_in_targets, left_of
 from airflow_bookmarks.lifecycle.protocol.publish import stored_output
 from airflow_bookmarks.lifecycle.protocol.recover import made_by, unknown_sources
@@ -342,8 +342,7 @@ def last_kept(history: HistorySnapshot, switch: TimelineSwitch) -> int:
         return switch.kept
     after = history.after_switch(switch)  # an undo: `kept` limits what may be living
     # Newest first, and not beyond the first that is living: all runs of a long history are many.
-    kept = living_runs(history.store.runs(history.job, until=switch.kept, reverse=True), after)
-    return next((run.key.number for run in kept), 0)
+    return newest_living(history.store.runs(history.job, until=switch.kept, reverse=True), after)
 
 
 def _switch(

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from airflow_bookmarks.core.position import Edge
     from airflow_bookmarks.core.run import Run
     from airflow_bookmarks.lifecycle.inspect.pending import PendingContext
-    from airflow_bookmarks.lifecycle.state.last_plan import Waiting
+    from airflow_bookmarks.lifecycle.state.positions import Waiting
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
 
 

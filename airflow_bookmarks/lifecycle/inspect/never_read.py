@@ -10,8 +10,7 @@ from airflow_bookmarks.core.errors import OptionError, SourceError
 from airflow_bookmarks.core.files.file_plan import FilePlan
 from airflow_bookmarks.core.text.redaction import redacted
 from airflow_bookmarks.lifecycle.inspect.pending import recent_runs, recorded_on_change, recorded_plans
-from airflow_bookmarks.lifecycle.state.last_plan import READ_LATER
-from airflow_bookmarks.lifecycle.state.positions import ContextReader
+from airflow_bookmarks.lifecycle.state.positions import READ_LATER, ContextReader
 from airflow_bookmarks.sources.files.planner import left_out
 from airflow_bookmarks.sources.registry import recorded_source
 

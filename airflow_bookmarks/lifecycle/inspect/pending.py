@@ -21,8 +21,7 @@ from airflow_bookmarks.core.text.count import READ_AGAIN
 from airflow_bookmarks.core.text.instant import to_text
 from airflow_bookmarks.core.text.redaction import redacted
 from airflow_bookmarks.lifecycle.inspect.runs import total
-from airflow_bookmarks.lifecycle.state.last_plan import Waiting, left_waiting
-from airflow_bookmarks.lifecycle.state.positions import ContextReader, entry_now
+from airflow_bookmarks.lifecycle.state.positions import ContextReader, Waiting, entry_now, left_waiting
 from airflow_bookmarks.sources.files.planner import left_out
 from airflow_bookmarks.sources.registry import recorded_source
 

@@ -12,7 +12,7 @@ from airflow_bookmarks.core.text.instant import to_text
 from airflow_bookmarks.core.text.redaction import redacted
 from airflow_bookmarks.lifecycle.history.shards import head_of_whole
 from airflow_bookmarks.lifecycle.history.state_values import shown_state
-from airflow_bookmarks.lifecycle.state.last_plan import last_plans, shown
+from airflow_bookmarks.lifecycle.state.positions import last_plans, shown
 from airflow_bookmarks.lifecycle.state.quarantine import quarantined_counts
 from airflow_bookmarks.store.transitions.lease import RUN_NUMBER
 from airflow_bookmarks.store.transitions.naming import alias_of, is_deleted

@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from airflow_bookmarks.core.head import Head
     from airflow_bookmarks.core.position import Edge
     from airflow_bookmarks.core.run import Run
-    from airflow_bookmarks.core.timeline import Ancestry, Turning
+    from airflow_bookmarks.core.timeline import Ancestry, TimelineChange
     from airflow_bookmarks.sinks.sink import CollectedSink
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
     from airflow_bookmarks.store.reader import StateReader
@@ -240,7 +240,7 @@ class _Job:
     edges: Sequence[Edge]
     executions: Mapping[str, SeenExecution]
     base: Base
-    turning: Turning | None = None
+    line_change: TimelineChange | None = None
 
     @classmethod
     def load(cls, store: BookmarkStore, job: str) -> _Job:
@@ -255,7 +255,7 @@ class _Job:
             edges=store.edges(job),
             executions=collection.seen_executions(store, job),
             base=base,
-            turning=store.turning(job, head.epoch) if head.epoch > 1 else None,
+            line_change=store.line_change(job, head.epoch) if head.epoch > 1 else None,
         )
 
 
@@ -352,10 +352,10 @@ def _pinned(job: _Job, until: int) -> set[RunKey]:
     pinned = {state.run for state in job.head.contexts.values()}.union(*(run.holders for run in left))
     data_runs = {job.head.data_run_number, *(run.data_run_number for run in left)}
     due = [job.head.publishing]
-    if job.turning is not None:  # what an undo goes back to
-        pinned |= {state.run for state in job.turning.contexts.values()}
-        data_runs.add(job.turning.data_run_number)
-        due.append(job.turning.dropped)
+    if job.line_change is not None:  # what an undo goes back to
+        pinned |= {state.run for state in job.line_change.contexts.values()}
+        data_runs.add(job.line_change.data_run_number)
+        due.append(job.line_change.dropped)
     pinned |= {key for key in due if key is not None}
     pinned |= {run.key for run in job.runs if run.is_committed and run.key.number in data_runs}
     newest_output = {name: run.key for run in job.runs if run.is_living for name in run.outputs}

@@ -15,7 +15,7 @@ from airflow_bookmarks.core.files.file_plan import FilePlan
 from airflow_bookmarks.core.job_state import STATE_CONTEXT
 from airflow_bookmarks.lifecycle.protocol.recover import STARTS_FROM, STARTS_OVER
 from airflow_bookmarks.lifecycle.run.commit_builder import ContextOutcome, RunOutcome, StoredBodies, build_commit
-from airflow_bookmarks.lifecycle.state.start import position_at_start
+from airflow_bookmarks.lifecycle.state.positions import position_at_start
 from airflow_bookmarks.sources.registry import kind_of, with_order
 from airflow_bookmarks.sources.source import PlanInput
 

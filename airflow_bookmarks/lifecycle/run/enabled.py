@@ -37,9 +37,8 @@ from airflow_bookmarks.lifecycle.run.use.inputs import PlannedContext
 from airflow_bookmarks.lifecycle.state.discard import increment_of, is_published, log_discarded, remedy_for
 from airflow_bookmarks.lifecycle.state.guard import guarded
 from airflow_bookmarks.lifecycle.state.job_state import JobStates
-from airflow_bookmarks.lifecycle.state.positions import ContextReader
+from airflow_bookmarks.lifecycle.state.positions import ContextReader, OtherReaders, log_start, warn_renamed
 from airflow_bookmarks.lifecycle.state.quarantine import log_corrupt, without_corrupt
-from airflow_bookmarks.lifecycle.state.start import OtherReaders, log_start, warn_renamed
 from airflow_bookmarks.lifecycle.state.summary import (
     Summary,
     log_committed,

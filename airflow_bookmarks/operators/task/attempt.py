@@ -22,7 +22,7 @@ from airflow_bookmarks.lifecycle.protocol.finish import (
     publish_due,
 )
 from airflow_bookmarks.lifecycle.run.checks.replayable import changed_upstream
-from airflow_bookmarks.lifecycle.state.execution_summary import batches_until
+from airflow_bookmarks.lifecycle.state.summary import batches_until
 
 if TYPE_CHECKING:
     from airflow_bookmarks.core.job import RunIdentity

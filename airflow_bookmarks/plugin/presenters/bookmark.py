@@ -15,7 +15,7 @@ from airflow_bookmarks.core.text.instant import to_text
 from airflow_bookmarks.core.text.redaction import redacted
 from airflow_bookmarks.lifecycle.changes.approval import ASK_ANEW
 from airflow_bookmarks.lifecycle.inspect.sharded_list import row_of_shards
-from airflow_bookmarks.lifecycle.state.last_plan import shown
+from airflow_bookmarks.lifecycle.state.positions import shown
 from airflow_bookmarks.plugin.schemas.responses import (
     ContextRow,
     DamagedRequest,

@@ -14,7 +14,7 @@ from airflow_bookmarks.lifecycle.changes.approval import APPROVED, OPEN, Request
 from airflow_bookmarks.lifecycle.history.state_values import state_values
 from airflow_bookmarks.lifecycle.inspect.lag import Neighbours
 from airflow_bookmarks.lifecycle.inspect.runs import row
-from airflow_bookmarks.lifecycle.state.last_plan import last_plans
+from airflow_bookmarks.lifecycle.state.positions import last_plans
 from airflow_bookmarks.plugin.auth import Sight
 from airflow_bookmarks.plugin.dependencies import Ask, JobName, Owned, Visiting
 from airflow_bookmarks.plugin.presenters.bookmark import (

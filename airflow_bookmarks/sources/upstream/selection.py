@@ -1,20 +1,18 @@
 """Select the runs, and the output, that a window over an upstream covers.
 
-Runs are selected by their state, upwards from what was consumed, up to the first that is committed and not yet
-published.
+Which of the upstream's runs these are is decided in `core.timeline`.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from airflow_bookmarks.core.errors import OptionError, StateCorruptError
 from airflow_bookmarks.core.metadata.output import OutputMetadata
-from airflow_bookmarks.core.run import RunState
 from airflow_bookmarks.core.selection.bound import RunSize
 from airflow_bookmarks.core.text.instant import from_text
-from airflow_bookmarks.core.timeline import Ancestry, has_living_number, living_runs
+from airflow_bookmarks.core.timeline import Ancestry, SelectedRuns, choose_runs, has_living_number
 from airflow_bookmarks.store.transitions.collection import check_readable
 
 if TYPE_CHECKING:
@@ -27,23 +25,6 @@ if TYPE_CHECKING:
     from airflow_bookmarks.sources.upstream.job import UpstreamJob
 
 
-@dataclass(frozen=True, slots=True)
-class SelectedRuns:
-    """Runs of the upstream that a window covers, and those that have deleted, or delete now, what they replaced.
-
-    A run that was undone before its publish was done, `dropped`, is not among these: what it meant to replace stays
-    where it is, except for what it had deleted by then.
-    """
-
-    window: list[Run]
-    deleting: list[Run]
-    dropped: list[Run]
-
-    def last_number(self, otherwise: int) -> int:
-        """Return the number of the last run that the window covers; `otherwise` where it covers none."""
-        return self.window[-1].key.number if self.window else otherwise
-
-
 def select_runs(job: UpstreamJob, after: int, head: Head, until: int | None) -> SelectedRuns:
     """Return the published runs after one, up to and including `until` (None: all of them).
 
@@ -53,18 +34,7 @@ def select_runs(job: UpstreamJob, after: int, head: Head, until: int | None) -> 
     seen = [run for run in job.store.runs(job.name, after=after, until=head.run_number) if run.state.is_committed]
     if len(seen) < head.run_number - after:  # each number was committed once
         _check_missing(job, after, head, {run.key.number for run in seen})
-    window: list[Run] = []
-    for run in living_runs(seen, living_among(job, seen, head)):
-        is_beyond = until is not None and run.key.number > until
-        if run.state is RunState.COMMITTED or is_beyond:
-            break
-        window.append(run)
-    deleting: list[Run] = []
-    dropped: list[Run] = []
-    for run in seen:
-        is_dropped = run.state is RunState.COMMITTED and run.key != head.publishing
-        (dropped if is_dropped else deleting).append(run)
-    return SelectedRuns(window, deleting, dropped)
+    return choose_runs(seen, living_among(job, seen, head), head.publishing, until)
 
 
 def _check_missing(job: UpstreamJob, after: int, head: Head, seen: set[int]) -> None:

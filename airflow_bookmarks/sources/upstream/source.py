@@ -34,10 +34,10 @@ if TYPE_CHECKING:
     from airflow_bookmarks.core.position import Position
     from airflow_bookmarks.core.rules.schema import Fold
     from airflow_bookmarks.core.run import OutputEntry
+    from airflow_bookmarks.core.timeline import SelectedRuns
     from airflow_bookmarks.sources.source import PlanInput
     from airflow_bookmarks.sources.upstream.layout import Alike, GivenLayout
     from airflow_bookmarks.sources.upstream.rewind import OnRewind
-    from airflow_bookmarks.sources.upstream.selection import SelectedRuns
     from airflow_bookmarks.sources.upstream.written import WrittenRun
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
 

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from airflow_bookmarks.core.files.file_plan import FilePlan
     from airflow_bookmarks.core.plan import UpstreamWindow
     from airflow_bookmarks.core.run import OutputEntry
+    from airflow_bookmarks.core.timeline import SelectedRuns
     from airflow_bookmarks.sources.upstream.job import UpstreamJob
-    from airflow_bookmarks.sources.upstream.selection import SelectedRuns
 
 
 @dataclass(frozen=True, slots=True)

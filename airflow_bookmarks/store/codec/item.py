@@ -28,7 +28,7 @@ from airflow_bookmarks.core.run import (
 )
 from airflow_bookmarks.core.text.instant import to_text
 from airflow_bookmarks.core.text.redaction import stored_error
-from airflow_bookmarks.core.timeline import Timeline, Turning
+from airflow_bookmarks.core.timeline import Timeline, TimelineChange
 from airflow_bookmarks.store.codec.attribute import NUMBER_DIGITS, Fields, is_number
 from airflow_bookmarks.store.codec.stats import is_map_of_numbers, metrics_of, stats_of
 from airflow_bookmarks.store.table import Attributes, Key
@@ -539,26 +539,26 @@ def _line_of(fields: Fields, epoch: int) -> Timeline:
     return Timeline(epoch, fields.number("parent"), fields.number("kept"), fields.number("start"))
 
 
-def turning_attributes(turning: Turning) -> Attributes:
+def line_change_attributes(line_change: TimelineChange) -> Attributes:
     """Return a line, with what began it, as attributes."""
-    attributes = line_attributes(turning.line) | {"kind": turning.kind, "fence": turning.fence}
-    attributes |= {"contexts_before": contexts_value(turning.contexts), "clean": turning.is_clean}
-    attributes["data_run_number_before"] = turning.data_run_number
-    if turning.dropped is not None:
-        attributes["dropped"] = str(turning.dropped)
-    for ctx, position in turning.positions.items():
+    attributes = line_attributes(line_change.line) | {"kind": line_change.kind, "fence": line_change.fence}
+    attributes |= {"contexts_before": contexts_value(line_change.contexts), "clean": line_change.is_clean}
+    attributes["data_run_number_before"] = line_change.data_run_number
+    if line_change.dropped is not None:
+        attributes["dropped"] = str(line_change.dropped)
+    for ctx, position in line_change.positions.items():
         attributes |= position_attribute(ctx, position)
     return attributes
 
 
-def turning_of(epoch: int, attributes: Mapping[str, Any]) -> Turning:
+def line_change_of(epoch: int, attributes: Mapping[str, Any]) -> TimelineChange:
     """Return the line of `epoch`, with what began it, that the attributes hold.
 
     Raises:
         StateCorruptError: an attribute is missing, or is not what this package writes.
     """
     fields = _line_fields(epoch, attributes)
-    return Turning(
+    return TimelineChange(
         _line_of(fields, epoch),
         fields.text("kind"),
         fields.number("fence"),

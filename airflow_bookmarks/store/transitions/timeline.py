@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from airflow_bookmarks.core.errors import ConditionFailedError
 from airflow_bookmarks.core.run import RunState
 from airflow_bookmarks.core.text.instant import to_text
-from airflow_bookmarks.core.timeline import Timeline, Turning
+from airflow_bookmarks.core.timeline import Timeline, TimelineChange
 from airflow_bookmarks.store.codec import item
 from airflow_bookmarks.store.table import Attributes, Condition, Equals, Lacks, Missing, Operation, Put, Update
 from airflow_bookmarks.store.transitions.base import LeaseGrant, Transitions, same_state
@@ -75,10 +75,10 @@ class TimelineTransitions(Transitions):
             cleaning=switch.cleaning or seen.cleaning,
             lease=seen.lease if keep else None,
         )
-        turning = _turning(seen, after, line, switch)
+        line_change = _turning(seen, after, line, switch)
         operations: list[Operation] = [
             self._head_update(job, seen, after, keep),
-            Update(keys.line(line.epoch), set=item.turning_attributes(turning), conditions=[Missing()]),
+            Update(keys.line(line.epoch), set=item.line_change_attributes(line_change), conditions=[Missing()]),
             Update(event, set={**switch.event, "kind": switch.kind, "at": now, "epoch_after": after.epoch}),
         ]
         operations += [
@@ -152,9 +152,9 @@ def _protected_as(seen: Head) -> Condition:
     return Equals("protected", True) if seen.protected else Lacks("protected")
 
 
-def _turning(seen: Head, after: Head, line: Timeline, switch: TimelineSwitch) -> Turning:
+def _turning(seen: Head, after: Head, line: Timeline, switch: TimelineSwitch) -> TimelineChange:
     dropped = seen.publishing if seen.publishing != after.publishing else None
-    return Turning(
+    return TimelineChange(
         line,
         switch.kind,
         after.fence,

@@ -9,6 +9,7 @@ from typing import Any
 from airflow_bookmarks.core.files.file_list import decode_moves, decode_paths
 from airflow_bookmarks.core.rules.territory import Territory
 from airflow_bookmarks.core.run import RunKey, RunState
+from airflow_bookmarks.core.timeline import SelectedRuns
 from airflow_bookmarks.files.opener import open_to_change
 from airflow_bookmarks.lifecycle.history import timeline_switch as turn
 from airflow_bookmarks.lifecycle.protocol import cleanup as clean
@@ -25,7 +26,7 @@ from airflow_bookmarks.sinks.registry import SINKS
 from airflow_bookmarks.sources.upstream import rewind
 from airflow_bookmarks.sources.upstream import source as upstream
 from airflow_bookmarks.sources.upstream.job import UpstreamJob
-from airflow_bookmarks.sources.upstream.selection import SelectedRuns, living_among
+from airflow_bookmarks.sources.upstream.selection import living_among
 from airflow_bookmarks.sources.upstream.source import UpstreamSource
 from airflow_bookmarks.store.bookmark_store import BookmarkStore
 from tests.chaos.bites.bite import bite, put, take

@@ -9,6 +9,7 @@ from airflow_bookmarks.core.head import Head
 from airflow_bookmarks.core.ledger.file_ledger import Ledger
 from airflow_bookmarks.core.selection.bound import Bound
 from airflow_bookmarks.core.selection.reason import LATE
+from airflow_bookmarks.core.timeline import SelectedRuns
 from airflow_bookmarks.lifecycle.history import rewind
 from airflow_bookmarks.lifecycle.run import enabled as active_run
 from airflow_bookmarks.lifecycle.run.detached import DetachedRun
@@ -17,7 +18,6 @@ from airflow_bookmarks.lifecycle.run.side import window as side_window
 from airflow_bookmarks.sources.files.planner import FileSource
 from airflow_bookmarks.sources.files.selection import Selection
 from airflow_bookmarks.sources.upstream import source as upstream
-from airflow_bookmarks.sources.upstream.selection import SelectedRuns
 from tests.chaos.bites.bite import bite, put, take
 
 # ---- bounds and batches

@@ -32,7 +32,7 @@ from airflow_bookmarks.lifecycle.protocol.source_cleanup import Disposal
 from airflow_bookmarks.lifecycle.run.detached import DetachedRun
 from airflow_bookmarks.lifecycle.run.empty import commit_empty
 from airflow_bookmarks.lifecycle.run.session import RunSession
-from airflow_bookmarks.lifecycle.state.last_plan import shown
+from airflow_bookmarks.lifecycle.state.positions import shown
 from airflow_bookmarks.lifecycle.state.summary import Summary
 from airflow_bookmarks.plugin.presenters.bookmark import context_rows
 from airflow_bookmarks.plugin.schemas.responses import LagRow, Pending, RunRow

@@ -16,17 +16,25 @@ from airflow_bookmarks.core.text.instant import utc_now
 from airflow_bookmarks.lifecycle.maintenance.doctor.context import (
     examine_edges,
     examine_gaps,
+    examine_kinds,
     examine_partitions,
     examine_positions,
     examine_upstreams,
 )
 from airflow_bookmarks.lifecycle.maintenance.doctor.finding import RESTORE, Finding, Severity
-from airflow_bookmarks.lifecycle.maintenance.doctor.head import examine_head, examine_import, names_to_examine
+from airflow_bookmarks.lifecycle.maintenance.doctor.head import (
+    examine_head,
+    examine_import,
+    examine_requests,
+    names_to_examine,
+)
 from airflow_bookmarks.lifecycle.maintenance.doctor.history import examine_lines, examine_runs
-from airflow_bookmarks.lifecycle.maintenance.doctor.kinds import examine_kinds
-from airflow_bookmarks.lifecycle.maintenance.doctor.payload import examine_file, examine_objects, examine_payloads
-from airflow_bookmarks.lifecycle.maintenance.doctor.request import examine_requests
-from airflow_bookmarks.lifecycle.maintenance.doctor.survey import Survey
+from airflow_bookmarks.lifecycle.maintenance.doctor.survey import (
+    Survey,
+    examine_file,
+    examine_objects,
+    examine_payloads,
+)
 from airflow_bookmarks.lifecycle.maintenance.doctor.target import examine_bounds, examine_targets
 
 if TYPE_CHECKING:

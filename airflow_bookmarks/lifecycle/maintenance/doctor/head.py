@@ -1,4 +1,4 @@
-"""Check heads: a job's numbers against its runs and lines, its lease, what is due, and its entry in the job index."""
+"""Check heads: numbers against runs and lines, the lease, what is due, the entry in the job index, and requests."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from airflow_bookmarks.core.job import check_name
 from airflow_bookmarks.core.run import RunState
 from airflow_bookmarks.core.text.instant import to_text
 from airflow_bookmarks.files.opener import open_filesystem
+from airflow_bookmarks.lifecycle.changes.approval import APPROVED, ASK_ANEW, decoded_requests
 from airflow_bookmarks.lifecycle.maintenance.doctor.finding import (
     RESTORE,
     RESTORE_ALONE,
@@ -19,7 +20,9 @@ from airflow_bookmarks.lifecycle.maintenance.doctor.finding import (
     Severity,
 )
 from airflow_bookmarks.store.codec import item
+from airflow_bookmarks.store.codec.item import EVENT_PREFIX
 from airflow_bookmarks.store.stored_item import item_bytes
+from airflow_bookmarks.store.transitions.approval import requests_among
 from airflow_bookmarks.store.transitions.collection import job_partitions
 from airflow_bookmarks.store.transitions.importing import is_claimed
 from airflow_bookmarks.store.transitions.naming import alias_of
@@ -32,7 +35,6 @@ if TYPE_CHECKING:
     from airflow_bookmarks.lifecycle.maintenance.doctor.survey import Survey
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
     from airflow_bookmarks.store.stored_item import IndexEntry
-
 
 LEASE_GRACE = timedelta(hours=1)  # a lease that ended so long ago is no longer renewed
 HEAD_BYTES = 4096
@@ -257,12 +259,40 @@ def _held(survey: Survey, head: Head, until: int) -> set[int]:
     due = [head.publishing]
     line = survey.items.get(survey.store.keys(survey.job).line(head.epoch))
     if line is not None and head.epoch in survey.lines:
-        turning = item.turning_of(head.epoch, line)
-        states += turning.contexts.values()
-        held.add(turning.data_run_number)
-        due.append(turning.dropped)
+        line_change = item.line_change_of(head.epoch, line)
+        states += line_change.contexts.values()
+        held.add(line_change.data_run_number)
+        due.append(line_change.dropped)
     held |= {state.run.number for state in states} | {key.number for key in due if key is not None}
     for execution in survey.executions.values():
         held |= {number for number in (execution.last_run, execution.replaying) if number is not None}
     newest = {n: run.key.number for run in survey.living() for n, o in run.outputs.items() if o.schema is not None}
     return held | set(newest.values())
+
+
+# ---- requests for approval
+
+
+def examine_requests(survey: Survey) -> Iterator[Finding]:
+    """Find requests that are damaged, that belong to no bookmark, or were approved and not carried out."""
+    items = requests_among(survey.items.items())
+    if survey.head is None:
+        if items and not survey.runs and not survey.unreadable:  # runs without a head are a finding of its check
+            what = f"job {survey.job!r} has {len(items)} request(s) for approval and no head: its bookmark is lost"
+            where = EVENT_PREFIX + min(items)
+            yield Finding("request-orphaned", survey.job, Severity.ERROR, what, where, RESTORE_HEAD)
+        return
+    found, damaged = decoded_requests(survey.job, items, survey.head, survey.now)
+    for request_id, error in damaged.items():
+        what = f"request {request_id} can't be read: {error}"
+        where = EVENT_PREFIX + request_id
+        yield Finding("request-damaged", survey.job, Severity.WARNING, what, where, ASK_ANEW)
+    for request in found:
+        if request.state == APPROVED:
+            what = (
+                f"request {request.id} ({request.change.kind}, asked for by {request.who.name!r}) is approved, and its "
+                f"change is not made; it expires at {to_text(request.valid_until)}"
+            )
+            mend = "Approve it once more, which makes the change, or reject it."
+            where = EVENT_PREFIX + request.id
+            yield Finding("request-not-made", survey.job, Severity.NOTICE, what, where, mend)

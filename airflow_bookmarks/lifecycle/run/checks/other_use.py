@@ -256,10 +256,10 @@ def _plans(store: BookmarkStore, job: str, head: Head, region: Region) -> Iterat
     last = store.committed_run(job, head.run_number) if head.epoch > 1 and head.run_number else None
     present = head.contexts.keys() | names_now(head.contexts).keys()
     plans = {} if last is None else {ctx: e for ctx, e in last.plans.items() if ctx not in present}
-    turning = store.turning(job, head.epoch) if plans else None
+    line_change = store.line_change(job, head.epoch) if plans else None
     for ctx, entry in plans.items():
         if has_ledger(entry.kind):
-            yield ctx, entry_now(entry, None if turning is None else turning.contexts.get(ctx))
+            yield ctx, entry_now(entry, None if line_change is None else line_change.contexts.get(ctx))
 
 
 def _may_name(state: ContextState, region: Region) -> bool:

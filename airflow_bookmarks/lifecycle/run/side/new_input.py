@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from airflow_bookmarks.core.errors import UpstreamRewoundError
 from airflow_bookmarks.lifecycle.history.relocation import found_moved
-from airflow_bookmarks.lifecycle.state.start import log_start
+from airflow_bookmarks.lifecycle.state.positions import log_start
 from airflow_bookmarks.lifecycle.state.summary import log_found
 from airflow_bookmarks.sources.source import PlanInput
 from airflow_bookmarks.sources.upstream.rewind import RewindWanted

@@ -15,7 +15,7 @@ import boto3.session
 import pytest
 
 from airflow_bookmarks.cli import main
-from airflow_bookmarks.cli.identity import present_identity
+from airflow_bookmarks.lifecycle.changes.present_identity import present_identity
 from airflow_bookmarks.store.bookmark_store import BookmarkStore, open_store
 from tests.conftest import REGION
 from tests.lifecycle.shop import Shop
@@ -65,7 +65,7 @@ def test_user_of_the_operating_system_is_who_the_process_belongs_to(
 
 @pytest.mark.skipif(os.getuid() != 0, reason="only root can become a user that has no name")
 def test_user_without_a_name_is_a_number() -> None:
-    script = "import os\nfrom airflow_bookmarks.cli.identity import os_identity\n"
+    script = "import os\nfrom airflow_bookmarks.lifecycle.changes.present_identity import os_identity\n"
     script += "os.setuid(54321)\nprint(os_identity().name)"  # after the imports: others may not read the project
 
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, cwd=PROJECT)
