@@ -20,7 +20,7 @@ from airflow_bookmarks.core.text.instant import to_text
 from airflow_bookmarks.core.timeline import living_runs
 from airflow_bookmarks.files.opener import open_filesystem
 from airflow_bookmarks.sources.files.options import FileOptions
-from airflow_bookmarks.sources.files.scan_spec import ScanSpec
+from airflow_bookmarks.sources.files.scan import ScanSpec
 from airflow_bookmarks.sources.relocation import moved_path
 
 if TYPE_CHECKING:

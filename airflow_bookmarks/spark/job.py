@@ -21,7 +21,7 @@ from airflow_bookmarks.lifecycle.history.shards import Layout
 from airflow_bookmarks.lifecycle.run.environment import environment_of
 from airflow_bookmarks.lifecycle.state.manifest import Manifests
 from airflow_bookmarks.sinks.staging import OnUnknownRuns
-from airflow_bookmarks.sources.files.scan import Looks
+from airflow_bookmarks.sources.files.scan import SharedScans
 from airflow_bookmarks.spark.arguments import Arguments
 from airflow_bookmarks.spark.contexts.options import Batches, ReadOptions, ReadShare
 from airflow_bookmarks.spark.inputs import Inputs, state_folders
@@ -147,7 +147,7 @@ class BookmarkedJob:
         self.name, self.store = self._given.name, self._given.store
         self._machine = environment_of(self.store, self._given.identity.attempt)
         self._layout: Layout | None = None
-        self._looks: Looks | None = None
+        self._looks: SharedScans | None = None
         self._number: int | None = None
         self._batches: Batches | None = None
         self._previous: RunSession | None = None
@@ -188,16 +188,16 @@ class BookmarkedJob:
         if self._given.choice.option is not Option.DISABLE:
             self.name = key_of(self.store, self.name)
         with reached_by(self.access):
-            layout, looks = Layout.of(self.store, self.name), Looks()
+            layout, scans = Layout.of(self.store, self.name), SharedScans()
         log.info("bookmark %s: share %s, virtual shards %s", self.name, share.text, list(share.numbers))
         with self._references_of_loop():
             for number in share.numbers:
-                yield self._part(number, layout, looks)
+                yield self._part(number, layout, scans)
 
-    def _part(self, number: int, layout: Layout, looks: Looks) -> BookmarkedJob:
+    def _part(self, number: int, layout: Layout, scans: SharedScans) -> BookmarkedJob:
         part = copy.copy(self)
         part.name, part._number = shard_name(self.name, number), number
-        part._layout, part._looks = layout, looks
+        part._layout, part._looks = layout, scans
         part._clear()
         return part
 
@@ -454,7 +454,7 @@ class BookmarkedJob:
         share = ReadShare(
             number=self._number,
             layout=self._layout,
-            looks=self._looks,
+            scans=self._looks,
             backlog=None if batches is None else batches.backlog(ctx),
             bound=UNBOUND if batches is None else batches.bound,
             clock=self._machine.clock,

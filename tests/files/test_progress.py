@@ -12,7 +12,7 @@ import pytest
 
 from airflow_bookmarks.files.local import LocalFileSystem
 from airflow_bookmarks.files.progress import EVERY_S, Progress
-from airflow_bookmarks.sources.files.scan import look_at
+from airflow_bookmarks.sources.files.scan import scan_folders
 from airflow_bookmarks.sources.files.scan_filter import ScanFilter, ScanRoot
 
 
@@ -52,7 +52,7 @@ def test_look_at_several_folders_counts_all_of_them(tmp_path: Path, caplog: pyte
         (tmp_path / name).touch()
     places = [ScanRoot(f"{tmp_path}/a"), ScanRoot(f"{tmp_path}/b")]
 
-    look_at(LocalFileSystem(), places, ScanFilter(), listed_at=datetime.now(UTC), monotonic=steps(EVERY_S))
+    scan_folders(LocalFileSystem(), places, ScanFilter(), listed_at=datetime.now(UTC), monotonic=steps(EVERY_S))
 
     assert caplog.messages == [
         f"bookmark: listing {tmp_path}/a and more: 2 entries so far, after 10 s",

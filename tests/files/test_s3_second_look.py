@@ -12,7 +12,8 @@ import pytest
 from airflow_bookmarks.core.files.file_plan import FilePlan
 from airflow_bookmarks.files.s3.filesystem import S3FileSystem
 from airflow_bookmarks.files.s3.settings import S3Settings
-from airflow_bookmarks.sources.files.planner import FileSource, recheck_files
+from airflow_bookmarks.sources.files.commit import recheck_files
+from airflow_bookmarks.sources.files.planner import FileSource
 from airflow_bookmarks.sources.source import PlanInput
 from tests.files.conformance import ODD_NAMES
 from tests.files.s3_ground import S3Ground, client_for, s3_ground, settings_for

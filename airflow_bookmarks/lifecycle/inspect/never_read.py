@@ -11,7 +11,7 @@ from airflow_bookmarks.core.files.file_plan import FilePlan
 from airflow_bookmarks.core.text.redaction import redacted
 from airflow_bookmarks.lifecycle.inspect.pending import recent_runs, recorded_on_change, recorded_plans
 from airflow_bookmarks.lifecycle.state.positions import READ_LATER, ContextReader
-from airflow_bookmarks.sources.files.planner import left_out
+from airflow_bookmarks.sources.files.recorded_plan import left_out
 from airflow_bookmarks.sources.registry import recorded_source
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ from airflow_bookmarks.core.text.instant import to_text
 from airflow_bookmarks.core.text.redaction import redacted
 from airflow_bookmarks.lifecycle.inspect.runs import total
 from airflow_bookmarks.lifecycle.state.positions import ContextReader, Waiting, entry_now, left_waiting
-from airflow_bookmarks.sources.files.planner import left_out
+from airflow_bookmarks.sources.files.recorded_plan import left_out
 from airflow_bookmarks.sources.registry import recorded_source
 
 if TYPE_CHECKING:

@@ -32,7 +32,7 @@ from airflow_bookmarks.files.input import is_hidden
 from airflow_bookmarks.files.opener import open_filesystem
 from airflow_bookmarks.files.real_path import RealRoots, respelled
 from airflow_bookmarks.sinks.files.changes import FileChanges
-from airflow_bookmarks.sources.files.planner import known_files
+from airflow_bookmarks.sources.files.recorded_plan import known_files
 from airflow_bookmarks.sources.registry import files_in, has_ledger
 
 if TYPE_CHECKING:

@@ -13,7 +13,8 @@ from airflow_bookmarks.core.ledger.file_ledger import Known, Ledger
 from airflow_bookmarks.core.position import Position
 from airflow_bookmarks.core.selection.listing import instant
 from airflow_bookmarks.core.text.instant import to_text
-from airflow_bookmarks.sources.files.planner import FileSource, advance_files, recorded_files, roots_in
+from airflow_bookmarks.sources.files.commit import advance_files
+from airflow_bookmarks.sources.files.planner import FileSource, recorded_files, roots_in
 from airflow_bookmarks.sources.named_files import NamedFilesKind
 from airflow_bookmarks.sources.relocation import moved_path
 from airflow_bookmarks.sources.seek import files_at

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,14 +13,9 @@ import numpy as np
 from airflow_bookmarks.core.errors import MisuseError, OptionError, OverwrittenError, SourceMissingError
 from airflow_bookmarks.core.files.file_plan import FilePlan, PartitionCounts
 from airflow_bookmarks.core.ledger.file_ledger import Known, Ledger
-from airflow_bookmarks.core.ledger.segment import bare_name
-from airflow_bookmarks.core.order import TIME
-from airflow_bookmarks.core.position import Position
 from airflow_bookmarks.core.run import SourceRef
-from airflow_bookmarks.core.selection.bound import LOOKED_AT, WAITING_BYTES, WAITING_FROM, WAITING_OLDEST
-from airflow_bookmarks.core.selection.listing import Listing, instant
+from airflow_bookmarks.core.selection.listing import Listing
 from airflow_bookmarks.core.selection.partition import settle_types
-from airflow_bookmarks.core.selection.partition_time import NEWEST_PARTITION
 from airflow_bookmarks.core.selection.reason import (
     BEFORE_START,
     EXPIRED,
@@ -35,110 +28,36 @@ from airflow_bookmarks.core.selection.reason import (
     SETTLING,
     TOUCHED,
 )
-from airflow_bookmarks.core.selection.sequence import order_by
-from airflow_bookmarks.core.text.instant import to_text, utc_now
+from airflow_bookmarks.core.text.instant import utc_now
 from airflow_bookmarks.files.opener import open_filesystem
 from airflow_bookmarks.sources.files.backlog import Backlog, Rest
-from airflow_bookmarks.sources.files.grouping import Grouping, grouped
+from airflow_bookmarks.sources.files.commit import advance, folders_of, recheck_by_listing, recheck_files
+from airflow_bookmarks.sources.files.grouping import grouped
 from airflow_bookmarks.sources.files.options import FileOptions
-from airflow_bookmarks.sources.files.scan import FolderScan, Looks, look_at
-from airflow_bookmarks.sources.files.scan_spec import ScanSpec
+from airflow_bookmarks.sources.files.recorded_plan import RecordedPlan
+from airflow_bookmarks.sources.files.scan import FolderScan, ScanSpec, SharedScans, scan_folders
 from airflow_bookmarks.sources.files.selection import Selection
 from airflow_bookmarks.sources.files.sequence import Sequenced, continued, seen_days, seen_numbers
-from airflow_bookmarks.sources.source import PlanInput, Recheck
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Sequence
+    from collections.abc import Callable, Sequence
 
     import numpy.typing as npt
 
     from airflow_bookmarks.core.ledger.seen import SeenRanges
     from airflow_bookmarks.core.metadata.file_plan import RecordedRead
+    from airflow_bookmarks.core.position import Position
     from airflow_bookmarks.core.rules.shard import VirtualShard
     from airflow_bookmarks.files.filesystem import FileSystem
     from airflow_bookmarks.sources.files.scan_filter import ScanRoot
+    from airflow_bookmarks.sources.source import PlanInput, Recheck
 
 _FINGERPRINT_LENGTH = 160
 _CUT_OFF = "...#"  # what comes next is the hash of the whole
 _CLOCKS_DIFFER_BY = timedelta(minutes=5)  # a file dated later than this from now has a wrong time
 _MILLISECOND = timedelta(milliseconds=1)
-_LOOKED_AT_ONCE = 65_536  # files at the second look, which are objects until they are compared
 
-OPTIONS = "options"  # of a plan's stats: the options of the source that are not the default
 FORMAT = "format"  # of these: what the files are read as
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _RecordedPlan(FilePlan):
-    """A plan with the options that it was made with, so that the source can be planned again without the script.
-
-    `rows` are those of `listing` that were left out for reasons of which the stored plan has but the count. `over` is
-    what is over the bound: these rows of these files. `known_rows` are those of `listing` that were read before.
-    `told_before` names by reason files that the stored plan of the first batch names: this one has but their count.
-    `newest_partition` is the start of the newest one that is listed, `read_before` up to which one was read before.
-    `read_rows` are those that were read before, also in later batches, and `earlier` what batches before this one read.
-    `grouping` is that of the files of the whole plan, those over the bound among them. `listed_at` is when the files
-    were listed, for an earlier batch of the loop (None: for this one).
-    """
-
-    options: Mapping[str, Any] = field(default_factory=dict)
-    listing: Listing | None = None
-    rows: Mapping[str, npt.NDArray[np.intp]] = field(default_factory=dict)
-    over: tuple[Listing, npt.NDArray[np.intp]] | None = None
-    known_rows: npt.NDArray[np.intp] | None = None
-    read_rows: npt.NDArray[np.intp] | None = None
-    earlier: tuple[Listing, npt.NDArray[np.intp]] | None = None
-    grouping: Grouping | None = None
-    told_before: Mapping[str, Listing] = field(default_factory=dict)
-    reach: ScanSpec | None = None
-    newest_partition: datetime | None = None
-    read_before: datetime | None = None
-    listed_at: datetime | None = None
-
-    def stats(self) -> dict[str, Any]:
-        stats: dict[str, Any] = {NEWEST_PARTITION: self._read_until(), WAITING_FROM: self._waiting_from_ms()}
-        stats[LOOKED_AT] = None if self.listed_at is None else to_text(self.listed_at)
-        told = {name: value for name, value in stats.items() if value is not None}
-        return {**FilePlan.stats(self), **told, **self._waiting(), OPTIONS: dict(self.options)}
-
-    def _waiting(self) -> dict[str, int]:
-        """Return how much of what is listed later runs read, and when its oldest file is of; empty where none waits."""
-        waiting = [self._settling]
-        waiting += [] if self.over is None else [self.over[0].take(self.over[1])]
-        waiting = [files for files in waiting if len(files)]
-        if not waiting:
-            return {}
-        oldest = min(int(files.times_ms.min()) for files in waiting)
-        return {WAITING_BYTES: sum(files.total_bytes for files in waiting), WAITING_OLDEST: oldest}
-
-    def _read_until(self) -> str | None:
-        """Return the newest partition up to which all is read: one in which files wait for a later run is listed."""
-        if self.newest_partition is None or self.reach is None:
-            return None
-        waiting = [self._settling.in_folders(), self._missing.in_folders()]
-        waiting += [] if self.over is None else [self.over[0].in_folders().take(self.over[1])]
-        oldest = self.reach.oldest_partition(folder for folders in waiting for folder in folders.in_use())
-        until = self.newest_partition if oldest is None else min(self.newest_partition, oldest)
-        return (until if self.read_before is None else max(until, self.read_before)).isoformat()
-
-    def _waiting_from_ms(self) -> int | None:
-        """Return the time of the oldest file that is left to the next run: by a bound, as settling, or as missing."""
-        times = [self._missing.times_ms, self._settling.times_ms]
-        if self.over is not None:
-            files, rows = self.over
-            if self.grouping is not None:  # what was read before waits for nothing
-                rows = rows[self.grouping.is_cause[rows]]
-            times.append(files.times_ms[rows])
-        oldest = np.concatenate(times)
-        return int(oldest.min()) if len(oldest) else None
-
-    @property
-    def _settling(self) -> Listing:
-        return self.unread.get(SETTLING) or self.told_before.get(SETTLING) or Listing.of([])
-
-    @property
-    def _missing(self) -> Listing:
-        return Listing.of([*self.unread.get(MISSING, ()), *self.told_before.get(MISSING, ())])
 
 
 class FileSource:
@@ -174,7 +93,7 @@ class FileSource:
         named: Sequence[str] | Mapping[str, str] = (),
         clock: Callable[[], datetime] = utc_now,
         shard: VirtualShard | None = None,
-        looks: Looks | None = None,
+        scans: SharedScans | None = None,
         globs: Sequence[str] = (),
         backlog: Backlog | None = None,
         format: str | None = None,
@@ -189,11 +108,11 @@ class FileSource:
             options.check_shard_by(shard.by)
         self._files = files
         types = named if isinstance(named, Mapping) else {}
-        self._reach = ScanSpec(tuple(dict.fromkeys(roots)), tuple(dict.fromkeys(globs)), options, types)
-        self._roots = self._reach.folders
+        self._scan_spec = ScanSpec(tuple(dict.fromkeys(roots)), tuple(dict.fromkeys(globs)), options, types)
+        self._roots = self._scan_spec.folders
         self._options = options
         self._named = tuple(named)
-        self._clock, self._shard, self._looks = clock, shard, looks
+        self._clock, self._shard, self._scans = clock, shard, scans
         self._backlog = backlog
         self.format = format
         self._forget_before_ms: int | None = None
@@ -219,7 +138,7 @@ class FileSource:
     @property
     def places(self) -> Sequence[ScanRoot]:
         """What is loaded: the roots, and the patterns below theirs."""
-        return self._reach.places()
+        return self._scan_spec.places()
 
     @property
     def links(self) -> Sequence[str]:
@@ -232,7 +151,7 @@ class FileSource:
         A virtual shard is another source than the whole, and than itself by another rule: the ledger of the one does
         not tell what the other has read.
         """
-        text = str(SourceRef(self.kind, ",".join(sorted([*self._reach.roots, *self._reach.globs]))))
+        text = str(SourceRef(self.kind, ",".join(sorted([*self._scan_spec.roots, *self._scan_spec.globs]))))
         part = "" if self._shard is None else f" {self._shard}"
         if len(text) <= _FINGERPRINT_LENGTH:
             return SourceRef.of(self.kind, f"{text}{part}")
@@ -251,7 +170,7 @@ class FileSource:
             self._backlog.begin(asked, found.position, rest)
         return self._part(replace(whole, listed_at=None), rest)
 
-    def _part(self, plan: _RecordedPlan, rest: Rest) -> FilePlan:
+    def _part(self, plan: RecordedPlan, rest: Rest) -> FilePlan:
         """Return what the bound takes of the rest, with all else as `plan` has it."""
         files = rest.whole.files
         bound, grouping = self._options.bound, plan.grouping
@@ -274,7 +193,7 @@ class FileSource:
         What it stores is in proportion to what it reads, however much is left, and however much is left out.
         """
         whole = rest.whole
-        if not isinstance(whole, _RecordedPlan) or self._backlog is None:
+        if not isinstance(whole, RecordedPlan) or self._backlog is None:
             raise MisuseError("the backlog of a file source holds the plan of another source")
         passed = whole.skipped.get(BEFORE_START, 0)
         now = replace(
@@ -294,8 +213,8 @@ class FileSource:
         self._ledger, self._listing = self._backlog.ledger_at(found), rest.among(plan.files)
         return plan
 
-    def _plan_all(self, found: PlanInput) -> _RecordedPlan:
-        scan = self._look(found)
+    def _plan_all(self, found: PlanInput) -> RecordedPlan:
+        scan = self._scan(found)
         mine = None if self._shard is None else np.flatnonzero(scan.belongs_to(self._shard))
         listing = scan.listing if mine is None else scan.listing.take(mine)
         ledger = (Backlog() if self._backlog is None else self._backlog).ledger_at(found)
@@ -321,7 +240,7 @@ class FileSource:
         rows = _rows_of_whole(chosen, len(scan.listing), mine)
         known_rows = np.flatnonzero(is_read & ~chosen.wanted & ~chosen.is_left(QUARANTINED))
         known = len(known_rows) - chosen.counts.get(EXPIRED, 0)
-        return _RecordedPlan(
+        return RecordedPlan(
             files,
             self._roots,
             len(scan.listing),
@@ -337,10 +256,10 @@ class FileSource:
             rows=rows,
             known_rows=known_rows if mine is None else mine[known_rows],
             read_rows=known_rows if mine is None else mine[known_rows],
-            bases=_bases(files, scan) if self._reach.globs else (),
-            reach=self._reach,
-            newest_partition=self._reach.newest_partition(scan.one_of_each_folder(), found, scan.listed_at),
-            read_before=self._reach.read_until(found, scan.listed_at),
+            bases=_bases(files, scan) if self._scan_spec.globs else (),
+            scan_spec=self._scan_spec,
+            newest_partition=self._scan_spec.newest_partition(scan.one_of_each_folder(), found, scan.listed_at),
+            read_before=self._scan_spec.read_until(found, scan.listed_at),
             listed_at=scan.listed_at,
             again=_paths_of(listing, chosen.wanted & (is_changed | is_read)),
             companions=_paths_of(listing, chosen.wanted & is_read),
@@ -410,7 +329,7 @@ class FileSource:
             "shard_by": None if self._shard is None else self._shard.by,
             "named_types": self._named_types(types) or None,
             FORMAT: self.format,
-            **self._reach.stats(),
+            **self._scan_spec.stats(),
         }
         return self._options.stats() | {name: value for name, value in stats.items() if value is not None}
 
@@ -419,7 +338,7 @@ class FileSource:
         if self._options.partition_filter is None:
             return {}
         partitions = {name.lower() for name in types}
-        return {name: text for name, text in self._reach.named.items() if name.lower() in partitions}
+        return {name: text for name, text in self._scan_spec.named.items() if name.lower() in partitions}
 
     def _read_again(self, listing: Listing, is_changed: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
         """Return which files are to be read again because they have another version now."""
@@ -452,11 +371,11 @@ class FileSource:
         if settle is not None:
             chosen.leave(SETTLING, chosen.listing.times_ms > now - settle, is_stored=True)
 
-    def _look(self, found: PlanInput) -> FolderScan:
-        if self._looks is None:
+    def _scan(self, found: PlanInput) -> FolderScan:
+        if self._scans is None:
             scan = self._list(found)
         else:
-            scan = self._looks.at(self._reach.key(found), lambda: self._list(found))
+            scan = self._scans.at(self._scan_spec.key(found), lambda: self._list(found))
         if scan.unmatched and found.position is None:
             raise SourceMissingError(
                 f"nothing matches {', '.join(map(repr, scan.unmatched))}. Nothing was read or changed. Check the "
@@ -467,19 +386,19 @@ class FileSource:
 
     def _list(self, found: PlanInput) -> FolderScan:
         listed_at = self._clock()
-        scope = self._reach.scope(found, self._reach.read_until(found, listed_at))
-        return look_at(self._files, self._reach.places(), scope, listed_at=listed_at)
+        scan_filter = self._scan_spec.scan_filter(found, self._scan_spec.read_until(found, listed_at))
+        return scan_folders(self._files, self._scan_spec.places(), scan_filter, listed_at=listed_at)
 
     def overlooked(self, found: PlanInput) -> Listing:
         """Return files that no run has read, and that came into their partition when it was too old to be listed.
 
         Lists all partitions. What was there before is not among them: it was left out as `late_after` has it.
         """
-        line = self._reach.line(self._reach.read_until(found, self._clock()))
+        line = self._scan_spec.line(self._scan_spec.read_until(found, self._clock()))
         if line is None:
             return Listing.of([])
-        whole = self._reach.without_time()
-        scan = look_at(self._files, whole.places(), whole.scope(found, None), listed_at=self._clock())
+        whole = self._scan_spec.without_time()
+        scan = scan_folders(self._files, whole.places(), whole.scan_filter(found, None), listed_at=self._clock())
         ledger = Ledger.empty() if found.position is None else Ledger.from_root(found.position, found.load)
         is_unread = ledger.classify(scan.listing) != Known.KNOWN
         is_behind = np.zeros(len(scan.listing), np.bool_)
@@ -492,7 +411,7 @@ class FileSource:
         """Return the ledger with the planned files in it; see `Source.advance`."""
         if self._ledger is None:
             raise MisuseError("advance() before plan(): a file source knows its ledger only after planning")
-        position = _advance(self._ledger, plan, self._listing, self._forget_before_ms)
+        position = advance(self._ledger, plan, self._listing, self._forget_before_ms)
         if self._backlog is not None:
             self._backlog.advanced(plan, position)
         return position
@@ -500,10 +419,10 @@ class FileSource:
     def recheck(self, plan: FilePlan) -> Recheck:
         """Look at the planned files again; see `Source.recheck`."""
         # Where only some folders were listed, only those of planned files are again, each by a request.
-        folders = _folders_of(plan) if self._reach.narrows else None
+        folders = folders_of(plan) if self._scan_spec.narrows else None
         asked = len(plan.roots) if folders is None else len(folders)
         if self._files.concurrency.is_listing_cheaper(len(plan), asked, plan.listed):
-            return _recheck_by_listing(self._files, plan, folders)
+            return recheck_by_listing(self._files, plan, folders)
         return recheck_files(self._files, plan)
 
 
@@ -555,41 +474,6 @@ def _bases(files: Listing, scan: FolderScan) -> tuple[str, ...]:
     return tuple(dict.fromkeys(scan.root_of if rows is None else (scan.root_of[row] for row in rows.tolist())))
 
 
-def left_out(plan: FilePlan) -> dict[str, Listing]:
-    """Return the listed files that a plan leaves out, by reason, where their names are known.
-
-    Hidden and nested ones are only counted. A stored plan names fewer than one that was just made.
-    """
-    named = dict(plan.unread)
-    if isinstance(plan, _RecordedPlan):
-        named |= {reason: files for reason, files in plan.told_before.items() if reason != MISSING}
-    if isinstance(plan, _RecordedPlan) and plan.listing is not None:
-        named |= {reason: plan.listing.take(rows) for reason, rows in plan.rows.items() if len(rows)}
-    if isinstance(plan, _RecordedPlan) and plan.over is not None and len(plan.over[1]):
-        named[OVER_BOUND] = plan.over[0].take(plan.over[1])
-    return named
-
-
-def known_files(plan: FilePlan) -> Listing:
-    """Return the listed files that were read before, according to the ledger; none for a stored plan."""
-    if not isinstance(plan, _RecordedPlan) or plan.listing is None or plan.known_rows is None:
-        return Listing.of([])
-    return plan.listing.take(plan.known_rows)
-
-
-def reread_by(plan: FilePlan) -> str | None:
-    """Return by which rule the source of a new plan reads files together; None: it reads each by itself."""
-    return plan.options.get("reread") if isinstance(plan, _RecordedPlan) else None
-
-
-def read_before(plan: FilePlan) -> list[Listing]:
-    """Return the files that earlier runs and batches have read, that are there, and that a new plan leaves out."""
-    if not isinstance(plan, _RecordedPlan):
-        return []
-    parts = [] if plan.listing is None or plan.read_rows is None else [plan.listing.take(plan.read_rows)]
-    return [*parts, *([] if plan.earlier is None else [plan.earlier[0].take(plan.earlier[1])])]
-
-
 def roots_in(source: SourceRef) -> list[str] | None:
     """Return the roots and patterns in the name of a source, as `FileSource.ref` wrote them; None if cut off.
 
@@ -616,91 +500,3 @@ def recorded_files(roots: Sequence[str], read: RecordedRead, clock: Callable[[],
         shard=read.shard,
         format=read.format,
     )
-
-
-def advance_files(plan: FilePlan, found: PlanInput) -> Position | None:
-    """Return the position after a stored plan that started from `found`."""
-    ledger = Ledger.empty() if found.position is None else Ledger.from_root(found.position, found.load)
-    return _advance(ledger, plan, None, None)
-
-
-def _advance(ledger: Ledger, plan: FilePlan, listing: Listing | None, forget_before_ms: int | None) -> Position | None:
-    passed = plan.unread.get(BEFORE_START)
-    if plan.is_empty and passed is None and not plan.quarantined:
-        return None  # an empty run writes no ledger
-    after = ledger if passed is None else ledger.add(passed, among=listing)
-    after = after.add(_first_read(plan), among=listing)
-    # A group that was read without one of its files was replaced without its rows: as it was, it is read again.
-    after = after.with_other_versions(plan.replaced_unread, plan.replaced_unread)
-    held = after.quarantine.without(plan.files.paths) if len(after.quarantine) else after.quarantine
-    held = held.add(plan.quarantined)
-    if forget_before_ms is not None:
-        after = after.forget(forget_before_ms)
-    if after.forgotten_before_ms is not None:
-        held = held.since(after.forgotten_before_ms)
-    after = replace(after, quarantine=held, let_out=_still_let_out(after, plan))
-    if plan.sequence is not None:
-        watermark = plan.sequence_watermark
-        return Position(after.root(), watermark, after.unsaved(), order=order_by(plan.sequence.rule, watermark))
-    watermark = None if after.newest_ms is None else to_text(instant(after.newest_ms))
-    return Position(after.root(), watermark, after.unsaved(), order=TIME)
-
-
-def _still_let_out(ledger: Ledger, plan: FilePlan) -> frozenset[str]:
-    if not ledger.let_out:
-        return ledger.let_out
-    looked_at = [*plan.files.paths, *(file.path for file in plan.quarantined)]
-    return ledger.let_out - {bare_name(path) for path in looked_at}
-
-
-def _first_read(plan: FilePlan) -> Listing:
-    """Return the planned files whose version the ledger lacks, including companions."""
-    if not plan.companions:
-        return plan.files
-    rows = [row for row, path in enumerate(plan.files.paths) if path not in plan.companions]
-    return plan.files.take(np.array(rows, np.intp))
-
-
-def recheck_files(files: FileSystem, plan: FilePlan) -> Recheck:
-    """Say which planned files changed or went: a file overwritten under a DataFrame gives torn rows and no error."""
-    is_same = np.zeros(len(plan), np.bool_)
-    for start in range(0, len(plan), _LOOKED_AT_ONCE):
-        now = files.stat(plan.files.paths[start : start + _LOOKED_AT_ONCE])
-        there = np.array([start + i for i, info in enumerate(now) if info is not None], np.intp)
-        seen = Listing.of(info for info in now if info is not None)
-        is_same[there] = seen.has_versions_of(plan.files.take(there))
-    return _other_than(is_same, plan)
-
-
-def _folders_of(plan: FilePlan) -> set[str]:
-    """Return the folders of planned files, with all folders above them."""
-    folders: set[str] = set()
-    for folder in plan.files.in_folders().in_use():
-        above = folder
-        while above and above not in folders:
-            folders.add(above)
-            above = above.rpartition("/")[0]
-    return folders
-
-
-def _recheck_by_listing(files: FileSystem, plan: FilePlan, folders: Collection[str] | None) -> Recheck:
-    is_same = np.zeros(len(plan), np.bool_)
-    row_of = {path: row for row, path in enumerate(plan.files.paths)}
-    for root in plan.roots:
-        with suppress(SourceMissingError):  # then everything that was planned of it is gone
-            inside = f"{root.rstrip('/')}/"
-            enters = None if folders is None else partial(_is_among, folders, inside)
-            listing = files.list(root, recursive=True, enters=enters).files
-            planned = np.fromiter((row_of.get(path, -1) for path in listing.paths), np.intp, len(listing))
-            there = np.flatnonzero(planned >= 0)
-            rows = planned[there]
-            is_same[rows] = listing.take(there).has_versions_of(plan.files.take(rows))
-    return _other_than(is_same, plan)
-
-
-def _is_among(folders: Collection[str], inside: str, folder: str) -> bool:
-    return f"{inside}{folder}" in folders
-
-
-def _other_than(is_same: npt.NDArray[np.bool_], plan: FilePlan) -> Recheck:
-    return Recheck(tuple(plan.files.paths[row] for row in np.flatnonzero(~is_same).tolist()))

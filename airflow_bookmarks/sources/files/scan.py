@@ -1,28 +1,164 @@
-"""List the folders of a source, independently of what is new in them."""
+"""List the folders of a source: what a listing has to cover (its spec), and the listing, whatever is new in it."""
 
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from airflow_bookmarks.core.errors import SourceMissingError
 from airflow_bookmarks.core.rules.virtual_shard import virtual_shards
+from airflow_bookmarks.core.selection.glob import Exclusions, Glob, NamePattern
 from airflow_bookmarks.core.selection.listing import Listing
+from airflow_bookmarks.core.selection.partition_time import PartitionTime, newest_allowed
+from airflow_bookmarks.core.selection.predicate import Predicate
 from airflow_bookmarks.files.progress import Progress
+from airflow_bookmarks.sources.files.partition_rule import PartitionCutoff, PartitionRule, values_above, values_in
+from airflow_bookmarks.sources.files.scan_filter import Names, ScanFilter, ScanRoot
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
-    from datetime import datetime
+    from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 
     import numpy.typing as npt
 
     from airflow_bookmarks.core.rules.shard import ShardBy, VirtualShard
     from airflow_bookmarks.core.selection.sequence import SequenceRule
     from airflow_bookmarks.files.filesystem import FileSystem
-    from airflow_bookmarks.sources.files.scan_filter import ScanFilter, ScanResult, ScanRoot
+    from airflow_bookmarks.sources.files.options import FileOptions
+    from airflow_bookmarks.sources.files.scan_filter import ScanResult
+    from airflow_bookmarks.sources.source import PlanInput
+
+
+@dataclass(frozen=True, slots=True)
+class ScanSpec:
+    """What is loaded: `roots` are folders and files by name, `globs` patterns; `named` the user's column types."""
+
+    roots: tuple[str, ...]
+    globs: tuple[str, ...]
+    options: FileOptions
+    named: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def folders(self) -> tuple[str, ...]:
+        """What is listed: the roots, and of each pattern the part without one."""
+        return tuple(dict.fromkeys(place.root for place in self.places()))
+
+    @property
+    def narrows(self) -> bool:
+        """Whether folders below the roots may be left unlisted."""
+        return bool(self.globs or self.options.partition_filter or self.options.partition_time)
+
+    def places(self) -> Sequence[ScanRoot]:
+        """Return what is to be listed, in the order in which files that lie below several belong to them."""
+        return [*(ScanRoot(root) for root in self.roots), *(place for each in self.globs for place in _places_of(each))]
+
+    @property
+    def optional(self) -> frozenset[str]:
+        """Those of `folders` that may be missing: only alternatives of a pattern load them."""
+        places = self.places()
+        needed = {place.root for place in places if not place.is_alternative}
+        return frozenset(place.root for place in places if place.root not in needed)
+
+    def key(self, found: PlanInput) -> Hashable:
+        """Return a key that is equal for two sources with the same listing."""
+        types = tuple(sorted(self._types(found).items()))
+        # If files wait behind a bound, the time limit of that source alone is further back, and another source's
+        # listing would miss their partitions.
+        line = found.file_metadata.newest_partition if self.options.partition_time else None
+        known = types, line
+        return (self.roots, self.globs, repr(self.options), known if self.narrows else None)
+
+    def read_until(self, found: PlanInput, now: datetime) -> datetime | None:
+        """Return the start of the partition up to which earlier runs have read; None if there is none.
+
+        What a clock that was ahead has let in before is taken back: later partitions would never be listed.
+        """
+        text = found.file_metadata.newest_partition
+        if self.options.partition_time is None or text is None:
+            return None
+        start = datetime.fromisoformat(text)
+        return start if start <= newest_allowed(now) else None
+
+    def newest_partition(self, samples: Iterable[tuple[str, str]], found: PlanInput, now: datetime) -> datetime | None:
+        """Return the start of the newest partition that is listed, or was read before; None without a time.
+
+        Args:
+            samples: a file of each folder that is listed, and below which folder its partitions are.
+            found: what the source is planned from.
+            now: the present time: partitions dated later don't count.
+        """
+        if self.options.partition_time is None:
+            return None
+        time, limit = PartitionTime.parse(self.options.partition_time), newest_allowed(now)
+        spans = (time.span(_values(path, base)) for path, base in samples)
+        starts = [span.start for span in spans if span is not None and span.start <= limit]
+        before = self.read_until(found, now)
+        return max([*starts, *([] if before is None else [before])], default=None)
+
+    def oldest_partition(self, folders: Iterable[str]) -> datetime | None:
+        """Return the start of the oldest partition among folders that have a time."""
+        if self.options.partition_time is None:
+            return None
+        time = PartitionTime.parse(self.options.partition_time)
+        spans = (time.span(_lower(values_above(folder))) for folder in folders)
+        return min((span.start for span in spans if span is not None), default=None)
+
+    def scan_filter(self, found: PlanInput, newest: datetime | None) -> ScanFilter:
+        """Return what of the places is listed."""
+        options = self.options
+        names = Names(
+            None if options.name_pattern is None else NamePattern.of(options.name_pattern),
+            Exclusions.of(options.exclusions) if options.exclusions else None,
+        )
+        predicate = None if options.partition_filter is None else Predicate.parse(options.partition_filter)
+        time = None if options.partition_time is None else PartitionTime.parse(options.partition_time)
+        may_be_gone = options.empties and found.position is not None
+        if predicate is None and time is None:
+            return ScanFilter(options.recursive, names, may_be_gone=may_be_gone)
+        asked = (*(predicate.columns if predicate else ()), *(time.columns if time else ()))
+        known = tuple(found.partition_types)
+        rule = PartitionRule(predicate, self.line(newest), self._types(found), known, asked)
+        return ScanFilter(options.recursive, names, rule, may_be_gone=may_be_gone)
+
+    def line(self, newest: datetime | None) -> PartitionCutoff | None:
+        """Return before which time partitions are not listed; None: all are."""
+        text, late_after = self.options.partition_time, self.options.late_after
+        if text is None or late_after is None or newest is None:
+            return None
+        return PartitionCutoff(PartitionTime.parse(text), newest, late_after)
+
+    def without_time(self) -> ScanSpec:
+        """Return the reach that lists partitions of any age."""
+        return replace(self, options=replace(self.options, partition_time=None))
+
+    def stats(self) -> Mapping[str, Any]:
+        """Return as plain values what the roots of a plan do not tell."""
+        return {"roots": list(self.roots), "globs": list(self.globs)} if self.globs else {}
+
+    def _types(self, found: PlanInput) -> dict[str, str]:
+        given = [*found.partition_types.items(), *self.named.items()]
+        return {name.lower(): type_name for name, type_name in given}
+
+
+def _places_of(pattern: str) -> list[ScanRoot]:
+    expanded = Glob.expand(pattern)
+    # Of a pattern in which everything is escaped nothing is left to match: it is a path.
+    return [ScanRoot(glob.root, glob if glob.depth else None, pattern, len(expanded) > 1) for glob in expanded]
+
+
+def _values(path: str, base: str) -> Mapping[str, str]:
+    return _lower(values_in(path[len(base) :].strip("/").split("/")[:-1]) or {})
+
+
+def _lower(values: Mapping[str, str]) -> Mapping[str, str]:
+    return {name.lower(): value for name, value in values.items()}
+
+
+# ---- a listing
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -71,7 +207,7 @@ class FolderScan:
         return self._samples
 
 
-class Looks:
+class SharedScans:
     """The listings of one task: its virtual shards read the same folders, which are listed once for all of them."""
 
     def __init__(self) -> None:
@@ -84,10 +220,10 @@ class Looks:
         return self._kept[key]
 
 
-def look_at(
+def scan_folders(
     files: FileSystem,
     places: Sequence[ScanRoot],
-    scope: ScanFilter,
+    scan_filter: ScanFilter,
     *,
     listed_at: datetime,
     monotonic: Callable[[], float] = time.monotonic,
@@ -106,7 +242,7 @@ def look_at(
     skipped: dict[str, int] = {}
     first_root = places[0].root
     progress = Progress(first_root if len(places) == 1 else f"{first_root} and more", monotonic=monotonic)
-    found = [scope.list(files, place, progress.saw) for place in places]
+    found = [scan_filter.list(files, place, progress.saw) for place in places]
     unmatched = _unmatched(places, found)
     for there in found:
         parts.append(there.files)
@@ -114,20 +250,20 @@ def look_at(
         for reason, count in there.skipped.items():
             skipped[reason] = skipped.get(reason, 0) + count
     listing = Listing.joined(parts)
-    if not scope.recursive:  # partitions are listed folder by folder
+    if not scan_filter.recursive:  # partitions are listed folder by folder
         listing = listing.with_folders()
     if len(parts) > 1 and len(set(listing.paths)) < len(listing):
         # Roots that lie within each other: each file once, under the first root that names it.
         first = {path: i for i, path in reversed(list(enumerate(listing.paths)))}
         keep = np.array(sorted(first.values()), np.intp)
         listing, root_of = listing.take(keep), [root_of[i] for i in keep]
-    is_read = scope.judge(listing, root_of)
+    is_read = scan_filter.judge(listing, root_of)
     if is_read is not None and not is_read.all():
         rows = np.flatnonzero(is_read)
         listing, root_of = listing.take(rows), [root_of[i] for i in rows.tolist()]
-    values = {} if scope.rule is None else scope.rule.seen
+    values = {} if scan_filter.rule is None else scan_filter.rule.seen
     links = [link for there in found for link in there.links]
-    return FolderScan(listing, root_of, skipped, listed_at, unmatched, scope.pruned, values, links)
+    return FolderScan(listing, root_of, skipped, listed_at, unmatched, scan_filter.pruned, values, links)
 
 
 def _unmatched(places: Sequence[ScanRoot], found: Sequence[ScanResult]) -> list[str]:

@@ -17,7 +17,7 @@ from airflow_bookmarks.core.run import RunState, SourceRef
 from airflow_bookmarks.core.selection.bound import UNBOUND, Bound
 from airflow_bookmarks.core.selection.reason import OVER_BOUND
 from airflow_bookmarks.files.opener import open_one_filesystem
-from airflow_bookmarks.sources.files.planner import recheck_files
+from airflow_bookmarks.sources.files.commit import recheck_files
 from airflow_bookmarks.sources.source import Recheck
 from airflow_bookmarks.sources.upstream.job import UpstreamJob
 from airflow_bookmarks.sources.upstream.layout import Likeness

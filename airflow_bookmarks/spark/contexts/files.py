@@ -15,7 +15,8 @@ from airflow_bookmarks.core.selection.reason import OTHER_SHARDS
 from airflow_bookmarks.files.filesystem import FileSystem, paths_and_patterns
 from airflow_bookmarks.files.opener import open_one_filesystem
 from airflow_bookmarks.lifecycle.protocol.source_cleanup import Disposal, danger_of
-from airflow_bookmarks.sources.files.planner import FileSource, left_out
+from airflow_bookmarks.sources.files.planner import FileSource
+from airflow_bookmarks.sources.files.recorded_plan import left_out
 from airflow_bookmarks.spark.contexts.columns import ContextFrames, settled
 from airflow_bookmarks.spark.features import check_format
 from airflow_bookmarks.spark.readers.corrupt import find_corrupt
@@ -53,7 +54,7 @@ def read_files(scope: ReadScope, paths: str | Sequence[str], wanted: FileReadOpt
         named={field.name: field.dataType.simpleString() for field in scope.schema or ()},
         clock=scope.share.clock,
         shard=scope.share.shard(scope.ctx, wanted.shard_by),
-        looks=scope.share.looks,
+        scans=scope.share.scans,
         globs=globs,
         backlog=scope.share.backlog,
         format=scope.format,

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from airflow_bookmarks.lifecycle.history.shards import Layout
-    from airflow_bookmarks.sources.files.scan import Looks
+    from airflow_bookmarks.sources.files.scan import SharedScans
     from airflow_bookmarks.spark.readers.files import Way
 
 # Options of a selection of files that a script gives elsewhere, or in other words.
@@ -148,12 +148,12 @@ def _check_text(name: str, value: object) -> None:
 class ReadShare:
     """What one run of a loop reads of a context: a virtual shard, a batch, or all of it.
 
-    `looks` and `backlog` are what it shares with the other runs of its loop, `bound` is that of the loop.
+    `scans` and `backlog` are what it shares with the other runs of its loop, `bound` is that of the loop.
     """
 
     number: int | None
     layout: Layout | None
-    looks: Looks | None
+    scans: SharedScans | None
     backlog: Backlog | None
     bound: Bound
     clock: Callable[[], datetime]

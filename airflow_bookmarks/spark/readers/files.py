@@ -34,7 +34,7 @@ from airflow_bookmarks.core.selection.partition import placed, root_among, roots
 from airflow_bookmarks.core.selection.reason import BEFORE_START, LATE, NESTED, OVER_BOUND, SPECIAL
 from airflow_bookmarks.core.text.cause import cause_of
 from airflow_bookmarks.core.text.escaping import in_lines
-from airflow_bookmarks.sources.files.planner import left_out
+from airflow_bookmarks.sources.files.recorded_plan import left_out
 from airflow_bookmarks.sources.files.scan_filter import Below
 from airflow_bookmarks.spark.features import SPARK_ERRORS, lists_once
 from airflow_bookmarks.spark.readers.corrupt import is_of_the_way

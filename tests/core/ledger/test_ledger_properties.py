@@ -48,7 +48,8 @@ from airflow_bookmarks.lifecycle.protocol.failpoint import Failpoint
 from airflow_bookmarks.lifecycle.protocol.lease import RunEnvironment
 from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
 from airflow_bookmarks.sources.files.options import FileOptions
-from airflow_bookmarks.sources.files.planner import FileSource, left_out
+from airflow_bookmarks.sources.files.planner import FileSource
+from airflow_bookmarks.sources.files.recorded_plan import left_out
 from airflow_bookmarks.store.backends.sqlite import SqliteTable
 from airflow_bookmarks.store.bookmark_store import BookmarkStore
 

@@ -23,7 +23,8 @@ from airflow_bookmarks.lifecycle.protocol.failpoint import Failpoint
 from airflow_bookmarks.lifecycle.run.empty import commit_empty
 from airflow_bookmarks.sinks.staging import Mode
 from airflow_bookmarks.sources.files.options import FileOptions
-from airflow_bookmarks.sources.files.planner import FileSource, left_out
+from airflow_bookmarks.sources.files.planner import FileSource
+from airflow_bookmarks.sources.files.recorded_plan import left_out
 from airflow_bookmarks.sources.upstream.source import UpstreamSource
 from airflow_bookmarks.store.backends.sqlite import SqliteTable
 from airflow_bookmarks.store.bookmark_store import BookmarkStore

@@ -35,7 +35,8 @@ from airflow_bookmarks.lifecycle.protocol.finish import ExecutionOutcome, last_s
 from airflow_bookmarks.lifecycle.run.replay import ReplayRun
 from airflow_bookmarks.sources.files.backlog import Backlog
 from airflow_bookmarks.sources.files.options import FileOptions
-from airflow_bookmarks.sources.files.planner import FileSource, left_out
+from airflow_bookmarks.sources.files.planner import FileSource
+from airflow_bookmarks.sources.files.recorded_plan import left_out
 from airflow_bookmarks.sources.source import PlanInput
 from airflow_bookmarks.sources.upstream.source import UpstreamSource
 from airflow_bookmarks.store.backends.sqlite import SqliteTable

@@ -22,7 +22,7 @@ from airflow_bookmarks.lifecycle.maintenance.doctor import Finding, examine
 from airflow_bookmarks.lifecycle.protocol.lease import RunEnvironment
 from airflow_bookmarks.sources.files.options import FileOptions
 from airflow_bookmarks.sources.files.planner import FileSource
-from airflow_bookmarks.sources.files.scan import Looks
+from airflow_bookmarks.sources.files.scan import SharedScans
 from airflow_bookmarks.sources.source import PlanInput
 from tests.lifecycle.shop import FILES, Shop
 
@@ -297,14 +297,14 @@ def test_second_look_finds_what_changed_below_a_pattern(shop: Shop) -> None:
 
 def test_shards_share_a_look_only_where_they_select_the_same(shop: Shop) -> None:
     put(shop, *(f"k={k}/{i}.txt" for k in (1, 2) for i in range(20)))
-    looks = Looks()
+    scans = SharedScans()
 
     def planned(text: str) -> set[str]:
         paths: set[str] = set()
         for number in range(64):
             shard = VirtualShard(number, "path")
             options = FileOptions(partition_filter=text)
-            plan = FileSource(FILES, [str(shop.raw)], options, shard=shard, looks=looks).plan(PlanInput())
+            plan = FileSource(FILES, [str(shop.raw)], options, shard=shard, scans=scans).plan(PlanInput())
             paths |= {Path(path).parent.name for path in plan.files.paths}
         return paths
 
@@ -314,8 +314,8 @@ def test_shards_share_a_look_only_where_they_select_the_same(shop: Shop) -> None
 
 def test_files_that_wait_in_one_shard_are_not_pruned_by_the_look_of_another(shop: Shop) -> None:
     put(shop, "dt=2013-01-01/a.txt", "dt=2013-01-31/a.txt")
-    options, looks, before = FileOptions(**DAYS), Looks(), {"newest_partition": "2013-01-01T00:00:00"}
-    first, second = (FileSource(FILES, [str(shop.raw)], options, clock=lambda: NOON, looks=looks) for _ in range(2))
+    options, scans, before = FileOptions(**DAYS), SharedScans(), {"newest_partition": "2013-01-01T00:00:00"}
+    first, second = (FileSource(FILES, [str(shop.raw)], options, clock=lambda: NOON, scans=scans) for _ in range(2))
 
     drained = first.plan(PlanInput(stats={"newest_partition": "2013-01-31T00:00:00"}))
     waiting = second.plan(PlanInput(stats=before))

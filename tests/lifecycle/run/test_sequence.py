@@ -23,7 +23,7 @@ from airflow_bookmarks.sinks.registry import SINKS
 from airflow_bookmarks.sinks.staging import StagingRequest
 from airflow_bookmarks.sources.files.options import FileOptions
 from airflow_bookmarks.sources.files.planner import FileSource
-from airflow_bookmarks.sources.files.scan import Looks
+from airflow_bookmarks.sources.files.scan import SharedScans
 from airflow_bookmarks.store.table import Update, Value
 from tests.lifecycle.rows import Rows
 from tests.lifecycle.shop import FILES, Shop
@@ -417,11 +417,11 @@ def test_log_tells_the_four_steps_of_a_context(shop: Shop, caplog: pytest.LogCap
 
 def test_virtual_shard_tells_the_gaps_of_the_whole_and_the_watermark_of_its_own(shop: Shop) -> None:
     put(shop, *(f"part-{number}.csv" for number in (*range(1, 9), *range(10, 13))))
-    looks, read = Looks(), dict[int, list[str]]()
+    scans, read = SharedScans(), dict[int, list[str]]()
     for number in range(64):
         begun = shop.begin(f"copy~{number:02}")
         source = FileSource(
-            FILES, [str(shop.raw)], FileOptions(sequence=PARTS), shard=VirtualShard(number, "path"), looks=looks
+            FILES, [str(shop.raw)], FileOptions(sequence=PARTS), shard=VirtualShard(number, "path"), scans=scans
         )
         read[number] = [path.rpartition("-")[2] for path in begun.plan("raw", source).files.paths]
         summary = begun.commit()

@@ -42,8 +42,9 @@ from airflow_bookmarks.lifecycle.protocol.lease import RunEnvironment
 from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
 from airflow_bookmarks.sinks.staging import StagingRequest, collect_staged
 from airflow_bookmarks.sources.files.options import FileOptions
-from airflow_bookmarks.sources.files.planner import FileSource, left_out
-from airflow_bookmarks.sources.files.scan import Looks
+from airflow_bookmarks.sources.files.planner import FileSource
+from airflow_bookmarks.sources.files.recorded_plan import left_out
+from airflow_bookmarks.sources.files.scan import SharedScans
 from airflow_bookmarks.sources.shard import ShardedUpstream
 from airflow_bookmarks.sources.source import PlanInput
 from airflow_bookmarks.sources.upstream.source import UpstreamSource
@@ -63,17 +64,17 @@ class Task:
     files: LocalFileSystem = FILES
     options: dict[str, Any] = field(default_factory=dict)
 
-    def source(self, number: int, looks: Looks | None = None) -> FileSource:
+    def source(self, number: int, scans: SharedScans | None = None) -> FileSource:
         shard = VirtualShard(number, self.by)
-        return FileSource(self.files, [str(self.shop.raw)], shard=shard, looks=looks, **self.options)
+        return FileSource(self.files, [str(self.shop.raw)], shard=shard, scans=scans, **self.options)
 
     def run(self, text: str, on_conflict: Any = "fail", start: str = "beginning") -> list[str]:
         """Work on a share; return the lines that were read."""
-        looks = Looks()
+        scans = SharedScans()
         read: list[str] = []
         for number in ShardShare.of(text).numbers:
             run = self.shop.begin(shard_name(JOB, number), on_conflict=on_conflict, start=Start.of(start))
-            read += self.copy(run, number, run.plan("raw", self.source(number, looks)))
+            read += self.copy(run, number, run.plan("raw", self.source(number, scans)))
             run.commit()
         return read
 
@@ -221,12 +222,12 @@ def test_partition_is_read_by_one_shard(shop: Shop) -> None:
 
 def test_new_files_during_a_task_are_the_next_ones(shop: Shop) -> None:
     put(shop, ["a"])
-    task, looks = Task(shop), Looks()
-    task.source(0, looks).plan(PlanInput())
+    task, scans = Task(shop), SharedScans()
+    task.source(0, scans).plan(PlanInput())
     (late,) = numbers_of(shop, ["b"])
     put(shop, ["b"])
     run = shop.begin(shard_name(JOB, late))
-    assert "b.txt" not in {Path(p).name for p in run.plan("raw", task.source(late, looks)).files.paths}
+    assert "b.txt" not in {Path(p).name for p in run.plan("raw", task.source(late, scans)).files.paths}
     run.abort("seen")
     assert "line of b" in task.run_all(shards(1))
 
@@ -262,11 +263,11 @@ def test_folder_is_listed_once_for_all_virtual_shards_of_a_task(shop: Shop) -> N
 def test_file_that_changes_after_the_shared_listing_stops_its_shard_and_is_read_next_time(shop: Shop) -> None:
     put(shop, ["a"])
     (number,) = numbers_of(shop, ["a"])
-    task, looks = Task(shop), Looks()
-    task.source(0, looks).plan(PlanInput())
+    task, scans = Task(shop), SharedScans()
+    task.source(0, scans).plan(PlanInput())
     shop.put("a.txt", "changed", seconds=1_700_000_500)
     run = shop.begin(shard_name(JOB, number))
-    task.copy(run, number, run.plan("raw", task.source(number, looks)))
+    task.copy(run, number, run.plan("raw", task.source(number, scans)))
 
     with pytest.raises(SourceChangedError):
         run.commit()

@@ -19,7 +19,8 @@ from airflow_bookmarks.lifecycle.protocol.failpoint import Failpoint
 from airflow_bookmarks.lifecycle.protocol.lease import RunEnvironment
 from airflow_bookmarks.lifecycle.run.detached import DetachedRun
 from airflow_bookmarks.lifecycle.state.summary import Summary
-from airflow_bookmarks.sources.files.planner import FileSource, advance_files
+from airflow_bookmarks.sources.files.commit import advance_files
+from airflow_bookmarks.sources.files.planner import FileSource
 from airflow_bookmarks.sources.source import PlanInput
 from tests.lifecycle.shop import FILES, Shop
 

@@ -13,8 +13,9 @@ from airflow_bookmarks.core.files.file_plan import FilePlan
 from airflow_bookmarks.core.selection.partition import settle_types
 from airflow_bookmarks.files.local import LocalFileSystem
 from airflow_bookmarks.sources.files import planner as file_source
-from airflow_bookmarks.sources.files.planner import FileSource, recheck_files
-from airflow_bookmarks.sources.files.scan import FolderScan, look_at
+from airflow_bookmarks.sources.files.commit import recheck_files
+from airflow_bookmarks.sources.files.planner import FileSource
+from airflow_bookmarks.sources.files.scan import FolderScan, scan_folders
 from airflow_bookmarks.sources.files.scan_filter import ScanFilter, ScanRoot
 from airflow_bookmarks.sources.source import PlanInput
 
@@ -28,7 +29,9 @@ def put(root: Path, *names: str) -> None:
 
 
 def scan(*roots: Path, recursive: bool = False) -> FolderScan:
-    return look_at(FILES, [ScanRoot(str(root)) for root in roots], ScanFilter(recursive), listed_at=datetime.now(UTC))
+    return scan_folders(
+        FILES, [ScanRoot(str(root)) for root in roots], ScanFilter(recursive), listed_at=datetime.now(UTC)
+    )
 
 
 def test_file_below_several_roots_belongs_to_the_first(tmp_path: Path) -> None:

@@ -26,8 +26,8 @@ from airflow_bookmarks.lifecycle.state.positions import ContextReader, entry_now
 from airflow_bookmarks.lifecycle.state.verification import plan_of_files
 from airflow_bookmarks.sources.files.options import FileOptions
 from airflow_bookmarks.sources.files.planner import FileSource
+from airflow_bookmarks.sources.files.scan import ScanSpec
 from airflow_bookmarks.sources.files.scan_filter import Names, ScanRoot
-from airflow_bookmarks.sources.files.scan_spec import ScanSpec
 from airflow_bookmarks.sources.registry import has_ledger, kind_of, upstream_of
 from airflow_bookmarks.sources.relocation import moved_path
 from airflow_bookmarks.store.transitions.naming import job_keys

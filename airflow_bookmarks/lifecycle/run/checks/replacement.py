@@ -30,7 +30,7 @@ from airflow_bookmarks.core.text.count import (
 from airflow_bookmarks.core.text.escaping import escaped
 from airflow_bookmarks.files.opener import open_filesystem
 from airflow_bookmarks.sinks.staging import Mode
-from airflow_bookmarks.sources.files.planner import read_before, reread_by
+from airflow_bookmarks.sources.files.recorded_plan import read_before, reread_by
 from airflow_bookmarks.sources.registry import has_ledger
 
 if TYPE_CHECKING:
