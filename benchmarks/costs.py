@@ -33,7 +33,7 @@ from airflow_bookmarks.sources.files.planner import FileSource
 from airflow_bookmarks.store.backends.dynamodb import DynamoTable
 from airflow_bookmarks.store.bookmark_store import BookmarkStore
 from benchmarks.capacity import WriteUnits
-from tests.files.s3_stand_in import StandIn, stand_in
+from tests.files.s3.s3_stand_in import StandIn, stand_in
 from tools.servers import dynamodb_local, moto_server
 
 if TYPE_CHECKING:

@@ -40,7 +40,7 @@ from benchmarks.figure import header
 from benchmarks.ground import DATA, Ground, clean, ground
 from benchmarks.report import Line, Report
 from benchmarks.side import Side, Told, side
-from tests.files.s3_stand_in import StandIn, stand_in
+from tests.files.s3.s3_stand_in import StandIn, stand_in
 
 RESULT = Path("build/bench")
 NEW_FILES = 100

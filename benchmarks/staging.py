@@ -28,7 +28,7 @@ from airflow_bookmarks.store.backends.sqlite import SqliteTable
 from airflow_bookmarks.store.bookmark_store import BookmarkStore
 from benchmarks.figure import Figure, header, line
 from benchmarks.s3_wire import S3Wire, s3_wire
-from tests.files.versitygw import ACCESS_KEY, SECRET_KEY, versitygw, versitygw_server
+from tests.files.s3.versitygw import ACCESS_KEY, SECRET_KEY, versitygw, versitygw_server
 from tools.jars import fetch_for_spark
 from tools.servers import moto_server
 

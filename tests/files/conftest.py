@@ -8,8 +8,8 @@ import boto3.session
 import pytest
 
 from airflow_bookmarks.files.s3.settings import S3Settings
-from tests.files.s3_ground import BUCKET, client_for, settings_for
-from tests.files.versitygw import ACCESS_KEY, SECRET_KEY, versitygw, versitygw_server
+from tests.files.s3.s3_ground import BUCKET, client_for, settings_for
+from tests.files.s3.versitygw import ACCESS_KEY, SECRET_KEY, versitygw, versitygw_server
 
 
 @pytest.fixture(scope="session")

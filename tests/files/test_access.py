@@ -14,7 +14,7 @@ from airflow_bookmarks.files.access import FileAccess, by_own_access, given_acce
 from airflow_bookmarks.files.objects import FileObjects
 from airflow_bookmarks.files.opener import open_filesystem
 from airflow_bookmarks.files.s3.settings import S3Settings
-from tests.files.s3_ground import BUCKET, client_for, settings_for
+from tests.files.s3.s3_ground import BUCKET, client_for, settings_for
 from tools.servers import moto_server
 
 

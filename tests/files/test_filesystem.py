@@ -15,7 +15,7 @@ from airflow_bookmarks.files.opener import open_filesystem, open_one_filesystem
 from airflow_bookmarks.files.s3.filesystem import S3FileSystem
 from airflow_bookmarks.files.s3.settings import S3Settings
 from tests.files.conformance import FileSystemConformance, Ground
-from tests.files.s3_ground import client_for, s3_ground
+from tests.files.s3.s3_ground import client_for, s3_ground
 
 
 @dataclass(frozen=True)

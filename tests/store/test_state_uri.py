@@ -34,7 +34,7 @@ from airflow_bookmarks.store.table import Delete, Operation, Put, Table
 from airflow_bookmarks.store.transitions import collection
 from airflow_bookmarks.store.uri import StoreAddress
 from benchmarks.request import RecordingTable
-from tests.files.s3_ground import client_for, settings_for
+from tests.files.s3.s3_ground import client_for, settings_for
 from tools.patience import STUCK_S
 
 BUCKET = "state"

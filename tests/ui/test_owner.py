@@ -12,7 +12,7 @@ from tests.ui.server import Server
 from tests.ui.test_change import WHY, begin, close, confirm, done, protect, told
 from tests.ui.world import World
 
-# `tests/plugin/test_ownership.py` asks the same of the routes
+# `tests/plugin/routes/test_ownership.py` asks the same of the routes
 pytestmark = [pytest.mark.thorough, pytest.mark.airflow, pytest.mark.slow, pytest.mark.xdist_group("page")]
 
 

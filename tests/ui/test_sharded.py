@@ -11,7 +11,7 @@ from tests.ui.server import Server
 from tests.ui.test_change import WHY, begin, confirm, done, told
 from tests.ui.world import World
 
-# `tests/plugin/test_sharded.py` asks the same of the routes
+# `tests/plugin/routes/test_sharded.py` asks the same of the routes
 pytestmark = [pytest.mark.thorough, pytest.mark.airflow, pytest.mark.slow, pytest.mark.xdist_group("page")]
 
 JOB = "trials.split"

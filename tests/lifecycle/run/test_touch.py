@@ -13,8 +13,8 @@ from airflow_bookmarks.lifecycle.inspect.pending import pending
 from airflow_bookmarks.lifecycle.state.summary import Summary
 from airflow_bookmarks.sources.files.options import FileOptions
 from airflow_bookmarks.sources.files.planner import FileSource
-from tests.files.s3_ground import settings_for
-from tests.files.s3_stand_in import StandIn, stand_in
+from tests.files.s3.s3_ground import settings_for
+from tests.files.s3.s3_stand_in import StandIn, stand_in
 from tests.lifecycle.shop import FILES, Shop
 
 ROOT = "s3a://lake/raw"

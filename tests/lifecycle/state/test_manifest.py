@@ -26,7 +26,7 @@ from airflow_bookmarks.lifecycle.run.replay import ReplayRun
 from airflow_bookmarks.lifecycle.run.session import RunSession
 from airflow_bookmarks.lifecycle.state.manifest import Manifests, check_manifest_uri, path_part
 from airflow_bookmarks.sources.files.planner import FileSource
-from tests.files.s3_ground import client_for, settings_for
+from tests.files.s3.s3_ground import client_for, settings_for
 from tests.lifecycle.shop import FILES, Shop
 
 AIRFLOW_RUN = "flights/scheduled__2013-09-01T06:00:00+00:00/clean"

@@ -18,7 +18,7 @@ from airflow_bookmarks.sources.files.options import FileOptions
 from airflow_bookmarks.sources.files.planner import FileSource
 from airflow_bookmarks.store.backends.sqlite import SqliteTable
 from airflow_bookmarks.store.bookmark_store import BookmarkStore
-from tests.files.s3_ground import S3Ground, client_for, s3_ground
+from tests.files.s3.s3_ground import S3Ground, client_for, s3_ground
 from tests.lifecycle.shop import Shop
 
 

@@ -19,7 +19,7 @@ from airflow_bookmarks.files.filesystem import FileSystem, FileSystemError
 from airflow_bookmarks.files.opener import open_filesystem
 from airflow_bookmarks.files.s3.filesystem import S3FileSystem
 from airflow_bookmarks.files.s3.settings import S3Access, S3Settings
-from tests.files.s3_ground import BUCKET, S3Ground, client_for, s3_ground
+from tests.files.s3.s3_ground import BUCKET, S3Ground, client_for, s3_ground
 
 MIB = 1024**2
 

@@ -16,8 +16,8 @@ from airflow_bookmarks.sources.files.commit import recheck_files
 from airflow_bookmarks.sources.files.planner import FileSource
 from airflow_bookmarks.sources.source import PlanInput
 from tests.files.conformance import ODD_NAMES
-from tests.files.s3_ground import S3Ground, client_for, s3_ground, settings_for
-from tests.files.s3_stand_in import StandIn, stand_in
+from tests.files.s3.s3_ground import S3Ground, client_for, s3_ground, settings_for
+from tests.files.s3.s3_stand_in import StandIn, stand_in
 
 ROOT = "s3a://lake/raw"
 

@@ -2,7 +2,7 @@
 
 It knows HEAD and ListObjectsV2 alone. What a real server can show, a real server is asked for.
 
-    $ python -m tests.files.s3_stand_in 1000000 --far 0.05      # serves so many keys, and prints its URL
+    $ python -m tests.files.s3.s3_stand_in 1000000 --far 0.05      # serves so many keys, and prints its URL
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ from airflow_bookmarks.store.backends.dynamodb import DynamoTable
 from airflow_bookmarks.store.backends.wire import from_wire, to_wire
 from airflow_bookmarks.store.table import Attributes, Delete, Equals, Exists, Key, Lacks, Missing, Put, Update
 from tests.conftest import REGION
-from tests.store.faulty_endpoint import (
+from tests.store.backends.faulty_endpoint import (
     FaultyEndpoint,
     LoseReply,
     LoseRequest,

@@ -28,7 +28,7 @@ from airflow_bookmarks.sinks.files.publish import move_all
 from airflow_bookmarks.sinks.staging import Mode, StagingRequest, collect_staged
 from airflow_bookmarks.store.backends.sqlite import SqliteTable
 from airflow_bookmarks.store.bookmark_store import BookmarkStore
-from tests.files.s3_ground import BUCKET, S3Ground, client_for, s3_ground
+from tests.files.s3.s3_ground import BUCKET, S3Ground, client_for, s3_ground
 from tests.lifecycle.shop import Shop
 
 

@@ -20,8 +20,7 @@ from airflow_bookmarks.plugin import audit
 from airflow_bookmarks.plugin.routes.change import _in_words
 from airflow_bookmarks.store.table import Update
 from tests.airflow.conftest import World
-
-from .conftest import API, Site, meant, run_of_dag, three_runs
+from tests.plugin.conftest import API, Site, meant, run_of_dag, three_runs
 
 pytestmark = [pytest.mark.airflow, pytest.mark.xdist_group("plugin")]
 

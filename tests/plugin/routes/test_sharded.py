@@ -19,8 +19,8 @@ from airflow_bookmarks.lifecycle.inspect.sharded_list import grouped
 from airflow_bookmarks.lifecycle.inspect.status import bookmarks
 from airflow_bookmarks.store.table import Update
 from tests.airflow.conftest import World
+from tests.plugin.conftest import API, Site, run_of_dag, three_runs
 
-from .conftest import API, Site, run_of_dag, three_runs
 from .test_change import audited, post
 
 pytestmark = [pytest.mark.airflow, pytest.mark.xdist_group("plugin")]
@@ -196,7 +196,7 @@ def test_job_with_a_shard_of_another_dag_is_shown_to_who_may_see_both(site: Site
 def test_job_with_a_hidden_shard_is_answered_as_one_that_is_not_there(
     site: Site, world: World, mixed: str, user: str
 ) -> None:
-    from .test_access import BODIES, _address
+    from tests.plugin.test_access import BODIES, _address
 
     before, client = stands(world), site.as_user(user)
     for method, path in [(method, path) for method, path in site.routes() if "{job}" in path]:

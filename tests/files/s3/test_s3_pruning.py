@@ -14,8 +14,8 @@ from airflow_bookmarks.files.s3.filesystem import S3FileSystem
 from airflow_bookmarks.sources.files.options import FileOptions
 from airflow_bookmarks.sources.files.planner import FileSource
 from airflow_bookmarks.sources.source import PlanInput
-from tests.files.s3_ground import settings_for
-from tests.files.s3_stand_in import CutOff, Pass, Refuse, StandIn, stand_in
+from tests.files.s3.s3_ground import settings_for
+from tests.files.s3.s3_stand_in import CutOff, Pass, Refuse, StandIn, stand_in
 
 ROOT = "s3a://lake/raw"
 HOUR = timedelta(hours=1)

@@ -12,8 +12,8 @@ from airflow_bookmarks.core.ledger.file_ledger import Known, Ledger
 from airflow_bookmarks.core.selection.listing import Listing
 from airflow_bookmarks.files.filesystem import FileSystemError
 from airflow_bookmarks.files.s3.filesystem import S3FileSystem
-from tests.files.s3_ground import settings_for
-from tests.files.s3_stand_in import Change, CutOff, Pass, Refuse, StandIn, stand_in
+from tests.files.s3.s3_ground import settings_for
+from tests.files.s3.s3_stand_in import Change, CutOff, Pass, Refuse, StandIn, stand_in
 
 ROOT = "s3a://lake/raw"
 

@@ -11,8 +11,8 @@ import pytest
 
 from airflow_bookmarks.files.s3 import filesystem as s3
 from airflow_bookmarks.files.s3.settings import S3Settings
-from tests.files.s3_ground import BUCKET, S3Ground, client_for, s3_ground, settings_for
-from tests.files.s3_stand_in import stand_in
+from tests.files.s3.s3_ground import BUCKET, S3Ground, client_for, s3_ground, settings_for
+from tests.files.s3.s3_stand_in import stand_in
 
 _ODD = " +%=,&;:@!?*#~^|\\'\"`<>()[]{}$\t\n\x7fäßéñçøЖ中日本語한🙂𝛑\u200b\u0301"
 _LONGEST = 1024  # bytes of a key

@@ -21,8 +21,7 @@ from airflow_bookmarks.store.codec import item
 from airflow_bookmarks.store.table import Attributes, Delete, Key, Put, Update
 from tests.airflow.conftest import World
 from tests.lifecycle.shop import FILES, short_lease
-
-from .conftest import API, Site, run_of_dag, three_runs
+from tests.plugin.conftest import API, Site, run_of_dag, three_runs
 
 pytestmark = [pytest.mark.airflow, pytest.mark.xdist_group("plugin")]
 

@@ -13,8 +13,8 @@ from airflow_bookmarks.lifecycle.changes.approval import protect
 from airflow_bookmarks.lifecycle.changes.change import rewind
 from airflow_bookmarks.lifecycle.changes.sharing import hand_over, share
 from tests.airflow.conftest import World
+from tests.plugin.conftest import API, Site, run_of_dag, three_runs
 
-from .conftest import API, Site, run_of_dag, three_runs
 from .test_change import audited, job, post
 
 __all__ = ["job"]  # a fixture
