@@ -311,6 +311,7 @@ def test_error_of_a_job_that_is_held_is_made_in_one_place() -> None:
 
 
 # What people are shown, what tests of users look at, and the kinds that have written it themselves.
+_SHOWN = {"lifecycle/state/summary.py", "lifecycle/inspect/runs.py"}
 _MAY_READ_STATS = ("core/metadata/", "sources/", "plugin/", "cli/", "testing/")
 
 
