@@ -146,7 +146,7 @@ def worker(shop: Shop, code: str) -> str:
     return f"{opened}\nshop = Shop(Path({folder!r}), store, runs_made=100)\n{code}"
 
 
-COMMIT = 'print(commit_empty(store, "copy", shop.caller(), shop.machine))'
+COMMIT = 'print(commit_empty(store, "copy", shop.identity(), shop.environment))'
 
 
 def test_worker_takes_over_rows_that_landed_in_a_sink_of_an_installed_package(left_open: Shop, site: Path) -> None:
@@ -163,7 +163,7 @@ def test_worker_takes_over_rows_that_landed_in_a_sink_of_an_installed_package(le
 def test_worker_refuses_an_open_run_whose_sink_can_not_be_loaded(left_open: Shop, site: Path, why: str) -> None:
     refused = """
 logging.basicConfig(stream=sys.stdout, level=logging.INFO)
-print(commit_empty(store, "copy", shop.caller(), shop.machine))
+print(commit_empty(store, "copy", shop.identity(), shop.environment))
 try:
     shop.begin()
 except SinkUnknownError as error:

@@ -199,10 +199,10 @@ from airflow_bookmarks.store.bookmark_store import open_store
 from tests.lifecycle.batch_driver import Loop, fault_at
 from tests.lifecycle.shop import Shop
 settings = Settings.from_conf(json.loads(os.environ["SHOP_CONF"]))
-caller, store = settings.caller("none"), open_store(settings.store)
-machine = replace(RunEnvironment(), at=fault_at("before_commit", 2)) if caller.attempt == 1 else RunEnvironment()
-run = ActiveRun.begin(store, settings.job, caller, machine, in_batches=True)
-loop = Loop(Shop(Path({root!r}), store, machine), run, FileOptions(bound=Bound(max_files=2)))
+identity, store = settings.identity("none"), open_store(settings.store)
+environment = replace(RunEnvironment(), at=fault_at("before_commit", 2)) if identity.attempt == 1 else RunEnvironment()
+run = ActiveRun.begin(store, settings.job, identity, environment, in_batches=True)
+loop = Loop(Shop(Path({root!r}), store, environment), run, FileOptions(bound=Bound(max_files=2)))
 for batch in loop.batches():
     print(batch.summary.in_words())
 """

@@ -75,11 +75,11 @@ from airflow_bookmarks.store.bookmark_store import open_store
 from tests.chaos.kill import kill_hook
 from tests.lifecycle.shop import Shop
 settings = Settings.from_conf(json.loads(os.environ["SHOP_CONF"]))
-caller = settings.caller("none")
+identity = settings.identity("none")
 store = open_store(settings.store)
-shop = Shop(Path({root!r}), store, replace(RunEnvironment(), at=kill_hook({fault!r}, caller.attempt)))
+shop = Shop(Path({root!r}), store, replace(RunEnvironment(), at=kill_hook({fault!r}, identity.attempt)))
 if {commits}:
-    run = ActiveRun.begin(store, settings.job, caller, shop.machine)
+    run = ActiveRun.begin(store, settings.job, identity, shop.environment)
     shop.copy(run)
     run.commit()
 sys.exit({code})

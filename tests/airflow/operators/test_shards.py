@@ -149,7 +149,7 @@ from tests.lifecycle.shop import FILES
 settings = Settings.from_conf(json.loads(os.environ["SHOP_CONF"]))
 store = open_store(settings.store)
 for number in ShardShare.of(settings.shard).numbers:
-    run = ActiveRun.begin(store, shard_name(settings.job, number), settings.caller("none"), RunEnvironment())
+    run = ActiveRun.begin(store, shard_name(settings.job, number), settings.identity("none"), RunEnvironment())
     run.plan("raw", FileSource(FILES, [{raw!r}], shard=VirtualShard(number)))
     run.commit()
 """
