@@ -97,14 +97,31 @@ class S3Clients:
             ) from error
 
 
-@functools.lru_cache(maxsize=8)
 def clients_of(settings: S3Settings) -> S3Clients:
-    """Return the clients of some settings; the same ones each time, because a client takes long to make."""
+    """Return the clients of some settings; the same ones each time, because a client takes long to make.
+
+    What the settings leave open boto3 takes from the environment (endpoint, credentials, profile, proxy) when a client
+    is made. So a process that changes its environment gets other clients, and not those of an earlier endpoint.
+    """
+    return _clients_of(settings, _environment())
+
+
+@functools.lru_cache(maxsize=8)
+def _clients_of(settings: S3Settings, environment: frozenset[tuple[str, str]]) -> S3Clients:
     return S3Clients(settings)
 
 
+def _environment() -> frozenset[tuple[str, str]]:
+    """Return the variables that boto3 makes a client by."""
+    return frozenset(
+        (name, value)
+        for name, value in os.environ.items()
+        if name.startswith("AWS_") or name.lower() in ("http_proxy", "https_proxy", "no_proxy")
+    )
+
+
 # A child has connections of its own: on those of its parent their answers would be mixed up.
-os.register_at_fork(after_in_child=clients_of.cache_clear)
+os.register_at_fork(after_in_child=_clients_of.cache_clear)
 
 
 def _checksums() -> Config:

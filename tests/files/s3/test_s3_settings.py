@@ -6,6 +6,7 @@ import pytest
 
 from airflow_bookmarks.core.errors import OptionError
 from airflow_bookmarks.core.settings import Settings
+from airflow_bookmarks.files.s3.client import clients_of
 from airflow_bookmarks.files.s3.settings import S3Access, S3Settings
 
 S3A = "spark.hadoop.fs.s3a."
@@ -144,3 +145,13 @@ def test_secrets_are_not_shown() -> None:
     settings = of(**{f"{S3A}access.key": "AKIA", f"{S3A}secret.key": "hush", f"{S3A}session.token": "token"})
 
     assert not any(secret in repr(settings) for secret in ("AKIA", "hush", "token'"))
+
+
+def test_endpoint_of_the_environment_is_the_present_one(aws_environment: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = []
+    for endpoint in ("http://127.0.0.1:9001", "http://127.0.0.1:9002", "http://127.0.0.1:9001"):
+        monkeypatch.setenv("AWS_ENDPOINT_URL_S3", endpoint)
+        found.append(clients_of(S3Settings(S3Access(region="us-east-1"))).of("lake"))
+
+    assert [client.meta.endpoint_url for client in found] == [f"http://127.0.0.1:{port}" for port in (9001, 9002, 9001)]
+    assert found[0] is found[2]  # a client takes long to make
