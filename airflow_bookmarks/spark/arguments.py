@@ -95,7 +95,7 @@ class Arguments:
         return cls(
             name=key,
             choice=choice,
-            identity=_caller(settings, run_id, attempt),
+            identity=_identity(settings, run_id, attempt),
             on_conflict="wait" if conflict == "wait" else "fail",
             on_unused=cast("OnUnused", unused),
             wait_for=wait_for,
@@ -134,7 +134,7 @@ def _required(name: str | None) -> str:
     return name
 
 
-def _caller(settings: Settings, run_id: str | None, attempt: int | None) -> RunIdentity:
+def _identity(settings: Settings, run_id: str | None, attempt: int | None) -> RunIdentity:
     whole = replace(
         settings,
         run_id=_one("run_id", run_id, "run_id", settings.run_id) or f"local/{new_ulid(utc_now(), SystemRandom())}",

@@ -145,7 +145,7 @@ class BookmarkedJob:
                 on_unused=on_unused,
             )
         self.name, self.store = self._given.name, self._given.store
-        self._machine = environment_of(self.store, self._given.identity.attempt)
+        self._environment = environment_of(self.store, self._given.identity.attempt)
         self._layout: Layout | None = None
         self._looks: SharedScans | None = None
         self._number: int | None = None
@@ -321,7 +321,9 @@ class BookmarkedJob:
         if self._given.choice.option is not Option.DISABLE and self._previous is None:
             self.name = key_of(self.store, self.name)  # another name, which a rename gave, is that job
         self._run = (
-            begin_run(self._given, self.name, self._machine, in_batches=self._batches is not None, shard=self._number)
+            begin_run(
+                self._given, self.name, self._environment, in_batches=self._batches is not None, shard=self._number
+            )
             if self._previous is None
             else self._previous.following()
         )
@@ -457,7 +459,7 @@ class BookmarkedJob:
             scans=self._looks,
             backlog=None if batches is None else batches.backlog(ctx),
             bound=UNBOUND if batches is None else batches.bound,
-            clock=self._machine.clock,
+            clock=self._environment.clock,
         )
         return BookmarkedReader(self, ctx, wanted, share)
 

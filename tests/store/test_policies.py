@@ -128,7 +128,7 @@ def new_world(gated: tuple[Gate, boto3.session.Session, DynamoTable], url: str, 
             table.transact([Delete(key)])
     store = BookmarkStore(table, NAMESPACE)
     store.init()
-    shop = Shop(folder, store, environment=_machine())
+    shop = Shop(folder, store, environment=_environment())
     shop.put("a.txt", "1")
     shop.run("copy", "copy/1")
     shop.run("report", upstream="copy")
@@ -181,15 +181,15 @@ def a_rewound_upstream(world: World) -> None:
 def a_committed_run(world: World) -> None:
     """Leave a run that is committed and not published."""
     a_new_file(world)
-    world.shop.environment = _machine(_stop_before_publishing)
+    world.shop.environment = _environment(_stop_before_publishing)
     run = world.shop.begin("copy", "copy/dead")
     world.shop.copy(run)
     with pytest.raises(InterruptedError):
         run.commit()
-    world.shop.environment = _machine()
+    world.shop.environment = _environment()
 
 
-def _machine(at: FaultHook = no_fault) -> RunEnvironment:
+def _environment(at: FaultHook = no_fault) -> RunEnvironment:
     """Return a machine that renews no lease by itself: that would be recorded whenever a slow machine comes to it."""
     return RunEnvironment(at=at, start_thread=lambda renew: None)
 
@@ -267,7 +267,7 @@ def collect_old_runs(world: World) -> None:
 
 def renew(world: World) -> None:
     run = world.shop.begin("copy")
-    world.store.renew(run._holding, world.shop.environment.lease_time)
+    world.store.renew(run._grant, world.shop.environment.lease_time)
     run.abort("the test says so")
 
 

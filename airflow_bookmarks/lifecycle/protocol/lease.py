@@ -44,46 +44,46 @@ class Renewer:
     """Renews the lease of a holding every quarter of its time until stopped or fenced."""
 
     def __init__(self, store: BookmarkStore, environment: RunEnvironment) -> None:
-        self._store, self._machine = store, environment
-        self._holding: LeaseGrant | None = None
+        self._store, self._environment = store, environment
+        self._grant: LeaseGrant | None = None
         self._stop = threading.Event()
         self.fenced: FencedError | None = None
 
     def start(self, grant: LeaseGrant) -> None:
         """Begin to renew the lease of `grant`."""
-        self._holding = grant
-        if self._machine.start_thread is not None:
-            self._machine.start_thread(self._run)
+        self._grant = grant
+        if self._environment.start_thread is not None:
+            self._environment.start_thread(self._run)
         else:
             threading.Thread(target=copy_context().run, args=(self._run,), name="bookmark-lease", daemon=True).start()
 
     def switch(self, grant: LeaseGrant) -> None:
         """Go on with another holding of the same job (the next fence of the same execution)."""
-        self._holding = grant
+        self._grant = grant
 
     def rest(self) -> None:
         """Renew nothing until `switch`: a transaction of this run is about to replace the holding."""
-        self._holding = None
+        self._grant = None
 
     def stop(self) -> None:
         """End renewing; the lease then runs out by itself unless it is released."""
         self._stop.set()
 
     def _run(self) -> None:
-        while not self._machine.wait(self._stop, self._machine.lease_time.total_seconds() / 4):
+        while not self._environment.wait(self._stop, self._environment.lease_time.total_seconds() / 4):
             self.renew_once()
             if self.fenced is not None:
                 return
 
     def renew_once(self) -> None:
         """Renew now; a store that does not answer is tried again next time; a lost fence is kept for the run to see."""
-        grant = self._holding
+        grant = self._grant
         if grant is None or self._stop.is_set():
             return
         try:
-            self._store.renew(grant, self._machine.lease_time)
+            self._store.renew(grant, self._environment.lease_time)
         except FencedError as error:
-            if grant is self._holding and not self._stop.is_set():
+            if grant is self._grant and not self._stop.is_set():
                 self.fenced = error
                 log.error("bookmark %s: %s", grant.job, error)
         except StoreError as error:

@@ -81,7 +81,7 @@ class DetachedRun(ReadsContexts, KeepsState, Expects, WritesManifests, RecordsUs
     ) -> None:
         super().__init__(job)
         self._sinks = sinks
-        self._store, self._job, self._caller, self._choice, self._environment = (
+        self._store, self._job, self._identity, self._choice, self._environment = (
             store,
             job,
             identity,
@@ -150,11 +150,7 @@ class DetachedRun(ReadsContexts, KeepsState, Expects, WritesManifests, RecordsUs
     @property
     def execution_id(self) -> str:
         """The run id of the execution that makes this run."""
-        return self._caller.run_id
-
-    @property
-    def _machine(self) -> RunEnvironment:
-        return self._environment
+        return self._identity.run_id
 
     @property
     def _manifest_part(self) -> str | None:
@@ -217,7 +213,7 @@ class DetachedRun(ReadsContexts, KeepsState, Expects, WritesManifests, RecordsUs
             )
             stats_of(plan)  # the side record gets them after the publish, which is too late to refuse them
             self._write_manifest(ctx, plan)
-            self._machine.at(Failpoint.PLANNED)
+            self._environment.at(Failpoint.PLANNED)
         self._inputs.add(ctx, PlannedContext(source, found, plan, on_missing))
         log_planned(log, self._job, ctx, plan)
         return plan
@@ -318,7 +314,7 @@ class DetachedRun(ReadsContexts, KeepsState, Expects, WritesManifests, RecordsUs
         return Summary(
             job=self._job,
             namespace=self._store.namespace,
-            run_id=self._caller.run_id,
+            run_id=self._identity.run_id,
             option=self.option.value,
             is_empty=increment.is_empty(publishes=any(output["files"] != 0 for output in outputs.values())),
             is_published=True,
@@ -346,9 +342,9 @@ class DetachedRun(ReadsContexts, KeepsState, Expects, WritesManifests, RecordsUs
         run = DetachedRun(
             self._store,
             self._job,
-            self._caller,
+            self._identity,
             self._choice,
-            self._machine,
+            self._environment,
             head,
             self._start,
             self._walk,
@@ -387,7 +383,7 @@ class DetachedRun(ReadsContexts, KeepsState, Expects, WritesManifests, RecordsUs
             self._job,
             self.option,
             self.file_token,
-            self._machine,
+            self._environment,
             self._outputs,
             self._overwriting,
             self._sinks,

@@ -31,7 +31,7 @@ from airflow_bookmarks.lifecycle.run.checks.other_use import check_alone, put_aw
 from airflow_bookmarks.lifecycle.run.checks.replacement import Replacement
 from airflow_bookmarks.lifecycle.run.checks.unknown_run import check_known_runs
 from airflow_bookmarks.lifecycle.run.commit_builder import StoredBodies, build_commit, is_over_bound
-from airflow_bookmarks.lifecycle.run.granted import HoldsLease
+from airflow_bookmarks.lifecycle.run.lease_holder import LeaseHolder
 from airflow_bookmarks.lifecycle.run.leased import LeasedRun
 from airflow_bookmarks.lifecycle.run.use.inputs import PlannedContext
 from airflow_bookmarks.lifecycle.state.discard import increment_of, is_published, log_discarded, remedy_for
@@ -70,7 +70,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 
-class ActiveRun(HoldsLease):
+class ActiveRun(LeaseHolder):
     """A run that holds the job's lease. Made by `ActiveRun.begin`; ends with `commit` or `abort`.
 
     `skipped` and metrics are kept per context; nothing is left out silently.
@@ -112,7 +112,7 @@ class ActiveRun(HoldsLease):
         return cls(leased, in_batches=in_batches)
 
     def _read_head(self) -> None:
-        self._reader = ContextReader(self._store, self.job, self._holding.base, self._leased.start)
+        self._reader = ContextReader(self._store, self.job, self._grant.base, self._leased.start)
         self._states = JobStates(self._reader)
 
     # ---- plan
@@ -139,15 +139,15 @@ class ActiveRun(HoldsLease):
             self._check_before_landing(f"read {ctx!r}")
             self._inputs.check_new(ctx)
             self._check_alone(ctx, source)
-            check_part_name(self._store, self.job, "context", ctx, self._holding.base)
+            check_part_name(self._store, self.job, "context", ctx, self._grant.base)
             with self._stopwatch.measure("plan"):
                 found, plan = self._plan_source(ctx, source, on_source_change, moved_from)
                 if ctx in self._inputs.disposals:
                     plan_of_files(self.job, ctx, plan, "on_published")
-                self._machine.at(Failpoint.LISTED)
+                self._environment.at(Failpoint.LISTED)
                 self._store_plan(ctx, source, found, plan)
                 self._write_manifest(ctx, plan)
-                self._machine.at(Failpoint.PLANNED)
+                self._environment.at(Failpoint.PLANNED)
             self._inputs.add(ctx, PlannedContext(source, found, plan, on_missing))
         log_planned(log, self.job, ctx, plan)
         return plan
@@ -160,11 +160,11 @@ class ActiveRun(HoldsLease):
             for name in disposing:  # the script goes on nevertheless
                 self.keep_files(name, f"context {ctx!r}, which was refused, reads them as well")
             raise
-        if ctx in disposing and is_first_run(self._holding.base):
+        if ctx in disposing and is_first_run(self._grant.base):
             warn_of_readers(self._store, self.job, ctx, source)
 
     def _store_plan(self, ctx: str, source: Source[Any], found: PlanInput, plan: Plan) -> None:
-        figures = {**stats_of(plan), STARTS_FROM: starts_from(self._holding.base, ctx)}
+        figures = {**stats_of(plan), STARTS_FROM: starts_from(self._grant.base, ctx)}
         if found.position is None:
             figures[STARTS_OVER] = True
         if ctx in self._inputs.disposals:
@@ -173,7 +173,7 @@ class ActiveRun(HoldsLease):
             figures[MOVED_FROM] = dict(found.moved.stats)
         body = self._leased.bodies.payloads({ctx: plan.encode()}, PLAN_INLINE_BYTES)[ctx]
         entry = PlanEntry(source.kind, body, figures, str(source.ref()))
-        self._store.plan(self._holding, ctx, entry, option=self.option.value, is_last=not self._in_batches)
+        self._store.plan(self._grant, ctx, entry, option=self.option.value, is_last=not self._in_batches)
         self._leased.has_item = True
 
     @property
@@ -214,10 +214,10 @@ class ActiveRun(HoldsLease):
     ) -> tuple[PlanInput, P]:
         found = found_moved(self._store, self.job, self._reader, ctx, source, moved_from)
         found = self._reader.found_for(ctx, source, on_change) if found is None else found
-        if is_first_run(self._holding.base):
+        if is_first_run(self._grant.base):
             self._others.warn(ctx, source)
         if self._reader.start.is_beginning:
-            log_found(log, self.job, ctx, source.kind, self.watermark(ctx), self._holding.base)
+            log_found(log, self.job, ctx, source.kind, self.watermark(ctx), self._grant.base)
         else:
             log_start(log, self.job, ctx, source.kind, self._reader.start)
         while True:  # the upstream may go back once more while this job goes back along with it
@@ -241,8 +241,8 @@ class ActiveRun(HoldsLease):
             ) from wanted
         # A renewal under the old fence, on its way now, must not count as a lost lease.
         self._leased.renewer.rest()
-        self._hold(rewind_along(self._store, self._holding, wanted))
-        self._hold(finish_clean(self._store, self._holding, self._leased.sinks))
+        self._hold(rewind_along(self._store, self._grant, wanted))
+        self._hold(finish_clean(self._store, self._grant, self._leased.sinks))
 
     def _hold(self, grant: LeaseGrant) -> None:
         """Go on with another holding of the job, and with what its head says."""
@@ -287,17 +287,17 @@ class ActiveRun(HoldsLease):
         check_name("output", output)
         self._check_running(f"write {output!r}")
         self._outputs.check_new(output)
-        check_part_name(self._store, self.job, "output", output, self._holding.base)
-        if place.on_unknown_runs == "error" and is_first_run(self._holding.base) and self._leased.start.is_beginning:
+        check_part_name(self._store, self.job, "output", output, self._grant.base)
+        if place.on_unknown_runs == "error" and is_first_run(self._grant.base) and self._leased.start.is_beginning:
             check_known_runs(self._store, self.job, output, place.target)
         entry, staging = self._leased.stage(self._run_key, output, place)
         placed = {**self._listed_before(output, place), output: entry}
         state = None if self._landing is None else self._state_entry()
         option, is_last = self.option.value, not self._in_batches
-        self._store.place(self._holding, placed, staging, option=option, is_last=is_last, state=state)
+        self._store.place(self._grant, placed, staging, option=option, is_last=is_last, state=state)
         self._leased.staging, self._leased.has_item = staging, True
         self._outputs.place(output, entry)
-        self._machine.at(Failpoint.PLACED)
+        self._environment.at(Failpoint.PLACED)
         return entry.place
 
     def _listed_before(self, output: str, place: StagingRequest) -> Mapping[str, OutputEntry]:
@@ -327,7 +327,7 @@ class ActiveRun(HoldsLease):
         if values is None:
             return None
         payload = self._leased.bodies.payloads({STATE_CONTEXT: values})[STATE_CONTEXT]
-        return StateEntry(starts_from(self._holding.base, STATE_CONTEXT), payload)
+        return StateEntry(starts_from(self._grant.base, STATE_CONTEXT), payload)
 
     def _check_may_set(self, what: str) -> None:
         self._check_before_landing(what)
@@ -368,22 +368,22 @@ class ActiveRun(HoldsLease):
             plans = self._rechecked() if self._landing is None else self._landing
             warn_of_repetition(log, self.job, plans, self._outputs.placed)
             commit = self._commit_of(plans)
-            self._machine.at(Failpoint.BEFORE_COMMIT)
-            run = self._store.commit(self._holding, commit)
+            self._environment.at(Failpoint.BEFORE_COMMIT)
+            run = self._store.commit(self._grant, commit)
         self._leased.is_over = True
-        self._reader = ContextReader(self._store, self.job, replace(self._holding.base, contexts=commit.contexts))
-        self._machine.at(Failpoint.COMMITTED)
+        self._reader = ContextReader(self._store, self.job, replace(self._grant.base, contexts=commit.contexts))
+        self._environment.at(Failpoint.COMMITTED)
         for ctx, state in commit.contexts.items():
             if ctx == STATE_CONTEXT:
                 continue
-            log_committed(log, self.job, ctx, self._holding.run_number, state)
+            log_committed(log, self.job, ctx, self._grant.run_number, state)
         for name, output in run.outputs.items():
             when_empty, remedy = output.metadata.when_empty, remedy_for(plans)
             log_discarded(self.job, name, output.stats, when_empty=when_empty, remedy=remedy)
         for name, replacement in self._outputs.replacements.items():
             replacement.log(self.job, name)
         summary = self._leased.publish(run, goes_on=not commit.is_last)
-        put_away_read(self._store, self._holding, self._inputs, plans)
+        put_away_read(self._store, self._grant, self._inputs, plans)
         return summary
 
     def following(self) -> ActiveRun:
@@ -407,7 +407,7 @@ class ActiveRun(HoldsLease):
         return plans
 
     def _commit_of(self, plans: Mapping[str, Plan]) -> Commit:
-        warn_renamed(self.job, self._holding.base.contexts, self._inputs.sources)
+        warn_renamed(self.job, self._grant.base.contexts, self._inputs.sources)
         prepared = self._leased.preparation(self._reader, self._states)
         outcome = prepared.outcome(self._inputs, plans)
         if self._landing is None:
@@ -441,6 +441,6 @@ class ActiveRun(HoldsLease):
             return landed_entry(entry, staged)
         check_publishable(self._leased.territory, self._run_key, name, entry, staged.moves, staged.deletes)
         plans = {ctx: (context.source.kind, context.plan) for ctx, context in self._inputs.items()}
-        replacement = Replacement.of(self._store, self._holding, entry, staged, plans)
+        replacement = Replacement.of(self._store, self._grant, entry, staged, plans)
         self._outputs.replacements[name] = replacement
         return published_entry(entry, staged, staged.deletes or None, self._leased.bodies.payloads, replacement.stats())

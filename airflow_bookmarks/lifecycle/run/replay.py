@@ -26,7 +26,7 @@ from airflow_bookmarks.core.job_state import STATE_CONTEXT
 from airflow_bookmarks.core.settings import PREFIX
 from airflow_bookmarks.lifecycle.protocol.failpoint import Failpoint
 from airflow_bookmarks.lifecycle.run.checks.replayable import check_not_overwritten, replayable_run
-from airflow_bookmarks.lifecycle.run.granted import HoldsLease
+from airflow_bookmarks.lifecycle.run.lease_holder import LeaseHolder
 from airflow_bookmarks.lifecycle.run.leased import LeasedRun, none_follows
 from airflow_bookmarks.lifecycle.run.use.inputs import PlannedContext
 from airflow_bookmarks.lifecycle.state.discard import increment_of, is_published, log_discarded
@@ -58,13 +58,13 @@ log = logging.getLogger(__name__)
 _AS_THEN = "A replay makes what its run made, and that left this output out. To have it, let a new run make it."
 
 
-class ReplayRun(HoldsLease):
+class ReplayRun(LeaseHolder):
     """A run that holds the lease and makes run `number` again. Made by `ReplayRun.begin_replay`."""
 
     def __init__(self, leased: LeasedRun, run: Run) -> None:
         super().__init__(leased)
         self._run = run
-        self._reader = ContextReader(self._store, self.job, self._holding.base)
+        self._reader = ContextReader(self._store, self.job, self._grant.base)
         self._states = JobStates.seen_by(self._store, self.job, run)
 
     @classmethod
@@ -165,7 +165,7 @@ class ReplayRun(HoldsLease):
             self._check_unchanged(ctx, source, plan)
             self._write_manifest(ctx, plan)
         self._inputs.add(ctx, PlannedContext(source, PlanInput(), plan))
-        self._machine.at(Failpoint.PLANNED)
+        self._environment.at(Failpoint.PLANNED)
         log_planned(log, self.job, ctx, plan)
         return plan
 
@@ -235,9 +235,9 @@ class ReplayRun(HoldsLease):
                 f"to {place.target!r}. Nothing was changed. Rewind the job to before that run instead."
             )
         entry, self._leased.staging = self._leased.stage(self._run_key, output, place)
-        self._store.add_staging(self._holding, self._leased.staging)
+        self._store.add_staging(self._grant, self._leased.staging)
         self._outputs.place(output, entry)
-        self._machine.at(Failpoint.PLACED)
+        self._environment.at(Failpoint.PLACED)
         return entry.place
 
     # ---- commit
@@ -265,10 +265,10 @@ class ReplayRun(HoldsLease):
         self._stopwatch.measure_since("read_write", "plan")
         with self._stopwatch.measure("commit"):
             outputs = {name: self._entry(name) for name in self._outputs.placed}
-            self._machine.at(Failpoint.BEFORE_COMMIT)
-            run = self._store.commit_replay(self._holding, self._run, outputs)
+            self._environment.at(Failpoint.BEFORE_COMMIT)
+            run = self._store.commit_replay(self._grant, self._run, outputs)
         self._leased.is_over = True
-        self._machine.at(Failpoint.COMMITTED)
+        self._environment.at(Failpoint.COMMITTED)
         log.info("bookmark %s: revision %d of run %d committed", self.job, run.revision, run.key.number)
         return self._leased.publish(run)
 
@@ -295,7 +295,7 @@ class ReplayRun(HoldsLease):
             log_discarded(self.job, name, discarded_stats(self._outputs.placed[name], staged), remedy=_AS_THEN)
         self._leased.is_over = True
         self._leased.renewer.stop()
-        self._store.end_replay(self._holding, self._run)
+        self._store.end_replay(self._grant, self._run)
         self._leased.is_marked = True
         log.info("bookmark %s: run %d was empty, its replay changes nothing", self.job, self.run_number)
         return Summary.of(self._run, self._store.namespace, self.job)
@@ -309,7 +309,7 @@ class ReplayRun(HoldsLease):
         if not entry.lies_in_files:
             return landed_entry(entry, staged)
         if not entry.metadata.is_append:
-            check_not_overwritten(self._store, self.job, self._holding.base, self._run, entry.target, staged)
+            check_not_overwritten(self._store, self.job, self._grant.base, self._run, entry.target, staged)
         fresh = {target for _, target in staged.moves}
         own = [] if former.publish is None else decode_moves(self._store.blobs.get(former.publish))
         deletes = [target for _, target in own if target not in fresh]

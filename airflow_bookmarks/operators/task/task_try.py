@@ -83,7 +83,7 @@ class TaskTry:
         resolved = task_config.resolve(default_job, hook.default_option)
         option = resolved.choice.option
         log.info("bookmark %s: option %s (%s)", resolved.job, option.value, resolved.option_source)
-        identity = _caller(context, map_index)
+        identity = _identity(context, map_index)
         store = hook.get_conn()
         if option is not Option.DISABLE:
             resolved = replace(resolved, job=key_of(store, resolved.job))  # another name, which a rename gave
@@ -327,7 +327,7 @@ def _partition_keys(given: Any, summary: Mapping[str, Any]) -> list[str]:
     return sorted(given) if isinstance(given, set) else list(given)
 
 
-def _caller(context: Context, map_index: int) -> RunIdentity:
+def _identity(context: Context, map_index: int) -> RunIdentity:
     ti = context["ti"]
     logical_date = context.get("logical_date")
     return RunIdentity(

@@ -379,4 +379,4 @@ def test_staged_output_of_an_unknown_sink_is_never_left_out_of_a_publish(shop: S
     staged = replace(run, outputs={"out": replace(run.outputs["out"], sink="parcels")})
 
     with pytest.raises(SinkUnknownError, match=r"run 1\.1 has staged output 'out' in a sink of kind 'parcels'"):
-        publish_run(shop.store, shop.begin()._holding, staged, shop.environment)
+        publish_run(shop.store, shop.begin()._grant, staged, shop.environment)

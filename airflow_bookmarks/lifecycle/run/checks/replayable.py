@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from airflow_bookmarks.sinks.staging import Staged
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
 
-_PUBLISHED = re.compile(r"run-(\d+)\.\d+-")  # how the names of published files begin: `HoldsLease.file_token`
+_PUBLISHED = re.compile(r"run-(\d+)\.\d+-")  # how the names of published files begin: `LeaseHolder.file_token`
 
 
 def replayable_run(store: BookmarkStore, job: str, head: Head, number: int, sinks: SinkRegistry = SINKS) -> Run:

@@ -22,13 +22,17 @@ class SideRecord:
     """The record of one run; it is stored before the first change where the run replaces what others have published."""
 
     def __init__(self, store: BookmarkStore, job: str, identity: RunIdentity, choice: Choice) -> None:
-        self._store, self._job, self._caller, self._choice = store, job, identity, choice
+        self._store, self._job, self._identity, self._choice = store, job, identity, choice
         self._id: str | None = None
 
     def note_replaced(self, replaced: Mapping[str, Payload]) -> None:
         """Store what is about to be replaced, before the first of it is deleted; without an attempt, do nothing."""
         if replaced:
-            record: dict[str, Any] = {"option": self._choice.option.value, "run_id": self._caller.run_id, "attempt": 0}
+            record: dict[str, Any] = {
+                "option": self._choice.option.value,
+                "run_id": self._identity.run_id,
+                "attempt": 0,
+            }
             record |= {"contexts": {}, "outputs": {}}
             self._id = self._store.put_side(self._job, record, replaced=replaced)
 
@@ -42,8 +46,8 @@ class SideRecord:
         """Store the facts of the run, and the plan of each context, once it has published."""
         record: dict[str, Any] = {
             "option": self._choice.option.value,
-            "run_id": self._caller.run_id,
-            "attempt": self._caller.attempt,
+            "run_id": self._identity.run_id,
+            "attempt": self._identity.attempt,
             "from": self._choice.from_run,
             "to": self._choice.to_run,
             "contexts": contexts,

@@ -21,13 +21,11 @@ if TYPE_CHECKING:
 class RecordsUse(Guarded):
     """The part of a run that keeps its `RunInputs` and `RunOutputs`, one thread at a time."""
 
+    _environment: RunEnvironment
+
     def __init__(self, job: str) -> None:
         super().__init__()
         self._inputs, self._outputs = RunInputs(job), RunOutputs(job)
-
-    @property
-    def _machine(self) -> RunEnvironment:
-        raise NotImplementedError
 
     def _check_running(self, what: str) -> None:
         raise NotImplementedError
@@ -89,4 +87,4 @@ class RecordsUse(Guarded):
     def staged(self, output: str, staged: Staged) -> None:
         """Record what is staged for an output: nothing of it is visible before the end of the run."""
         self._outputs.stage(output, staged)
-        self._machine.at(Failpoint.STAGED)
+        self._environment.at(Failpoint.STAGED)

@@ -1,4 +1,4 @@
-"""The members of a run that say who holds the job, and give it back: the same for enabled and replayed runs."""
+"""The members of a run that say who holds the lease of the job, and give it back: for enabled and replayed runs."""
 
 from __future__ import annotations
 
@@ -14,13 +14,12 @@ from airflow_bookmarks.lifecycle.state.manifest import WritesManifests
 from airflow_bookmarks.lifecycle.state.positions import ReadsContexts
 
 if TYPE_CHECKING:
-    from airflow_bookmarks.lifecycle.protocol.lease import RunEnvironment
     from airflow_bookmarks.lifecycle.protocol.source_cleanup import Disposal
     from airflow_bookmarks.lifecycle.run.leased import LeasedRun
     from airflow_bookmarks.store.bookmark_store import LeaseGrant
 
 
-class HoldsLease(ReadsContexts, KeepsState, Expects, WritesManifests, RecordsUse):
+class LeaseHolder(ReadsContexts, KeepsState, Expects, WritesManifests, RecordsUse):
     """The part of a run that keeps its `LeasedRun`."""
 
     option = Option.ENABLE
@@ -28,41 +27,37 @@ class HoldsLease(ReadsContexts, KeepsState, Expects, WritesManifests, RecordsUse
     def __init__(self, leased: LeasedRun) -> None:
         super().__init__(leased.grant.job)
         self._leased = leased
-        self._store, self._stopwatch = leased.store, leased.stopwatch
+        self._store, self._stopwatch, self._environment = leased.store, leased.stopwatch, leased.environment
 
     @property
-    def _holding(self) -> LeaseGrant:
+    def _grant(self) -> LeaseGrant:
         return self._leased.grant
-
-    @property
-    def _machine(self) -> RunEnvironment:
-        return self._leased.environment
 
     # ---- identity
 
     @property
     def job(self) -> str:
-        return self._holding.job
+        return self._grant.job
 
     @property
     def run_number(self) -> int:
         """The number under which this run will commit."""
-        return self._holding.run_number
+        return self._grant.run_number
 
     @property
     def epoch(self) -> int | None:
         """The epoch in which this run will commit."""
-        return self._holding.base.epoch
+        return self._grant.base.epoch
 
     @property
     def execution_id(self) -> str:
         """The run id of the execution that makes this run."""
-        return self._holding.identity.run_id
+        return self._grant.identity.run_id
 
     @property
     def token(self) -> str:
         """What tells this run's output from that of any other: for sinks of the user's own, to write idempotently."""
-        return f"{self._store.namespace}/{self.job}/{self.epoch}/{self.run_number}/{self._holding.fence}"
+        return f"{self._store.namespace}/{self.job}/{self.epoch}/{self.run_number}/{self._grant.fence}"
 
     @property
     def file_token(self) -> str:
@@ -72,11 +67,11 @@ class HoldsLease(ReadsContexts, KeepsState, Expects, WritesManifests, RecordsUse
     @property
     def _run_key(self) -> RunKey:
         """The name under which this run stages and publishes."""
-        return RunKey(self.run_number, self._holding.fence)
+        return RunKey(self.run_number, self._grant.fence)
 
     @property
     def _manifest_part(self) -> str | None:
-        is_first = self._holding.first_run in (None, self.run_number)
+        is_first = self._grant.first_run in (None, self.run_number)
         return None if is_first else f"run-{self.run_number}"
 
     # ---- read
@@ -115,7 +110,7 @@ class HoldsLease(ReadsContexts, KeepsState, Expects, WritesManifests, RecordsUse
             self._leased.let_go()
             return
         # A replay has no item of its own, and marks nothing on the run that it makes again.
-        is_kept = self._unmet is not None and self._run_key == self._holding.key
+        is_kept = self._unmet is not None and self._run_key == self._grant.key
         self._leased.fail(self._with_unmet(error), is_kept=is_kept)
 
     def _check_running(self, what: str) -> None:
