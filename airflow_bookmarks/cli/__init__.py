@@ -1,4 +1,4 @@
-"""The command line: one implementation, two doors.
+"""The command line: one implementation, called in two ways.
 
 `airflow bookmarks <verb>`       knows Airflow's connections
 `airflow-bookmarks <verb>`       works where Airflow is not installed

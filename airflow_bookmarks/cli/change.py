@@ -15,8 +15,8 @@ from airflow_bookmarks.cli.verb import (
     REASON,
     YES,
     Argument,
-    Desk,
     Verb,
+    VerbContext,
     hint,
     positive,
     print_fields,
@@ -39,121 +39,121 @@ _SHOWN_RUNS = 20
 # ---- reset, rewind, set, undo, delete: each a Change
 
 
-def _reset(desk: Desk, given: argparse.Namespace) -> None:
+def _reset(context: VerbContext, args: argparse.Namespace) -> None:
     from airflow_bookmarks.lifecycle.changes.change import Change
 
-    _change(desk, given, desk.job(given), Change("reset", contexts=_contexts(given), clean=given.clean))
+    _change(context, args, context.job(args), Change("reset", contexts=_contexts(args), clean=args.clean))
 
 
-def _rewind(desk: Desk, given: argparse.Namespace) -> None:
+def _rewind(context: VerbContext, args: argparse.Namespace) -> None:
     from airflow_bookmarks.lifecycle.changes.change import Change
     from airflow_bookmarks.lifecycle.changes.sharded_change import takes_shards
     from airflow_bookmarks.lifecycle.history.point import resolve_point
 
-    job = desk.job(given)
-    asked = Change("rewind", to_run=given.to, contexts=_contexts(given), clean=given.clean)
-    if takes_shards(desk.store, job, asked):
-        _change(desk, given, job, asked)
+    job = context.job(args)
+    asked = Change("rewind", to_run=args.to, contexts=_contexts(args), clean=args.clean)
+    if takes_shards(context.store, job, asked):
+        _change(context, args, job, asked)
         return
-    kept = resolve_point(desk.store, job, desk.store.head(job), given.to)
-    if str(kept.key.number) != given.to:
-        _say(f"{given.to!r} is run {kept.key.number}: {kept.run_id}, committed at {kept.committed_at}")
-    _change(desk, given, job, replace(asked, to_run=str(kept.key.number)))
+    kept = resolve_point(context.store, job, context.store.head(job), args.to)
+    if str(kept.key.number) != args.to:
+        _say(f"{args.to!r} is run {kept.key.number}: {kept.run_id}, committed at {kept.committed_at}")
+    _change(context, args, job, replace(asked, to_run=str(kept.key.number)))
 
 
-def _set(desk: Desk, given: argparse.Namespace) -> None:
+def _set(context: VerbContext, args: argparse.Namespace) -> None:
     from airflow_bookmarks.lifecycle.changes.change import Change
 
-    _change(desk, given, desk.job(given), Change("set", ctx=given.ctx, value=given.value))
+    _change(context, args, context.job(args), Change("set", ctx=args.ctx, value=args.value))
 
 
-def _set_state(desk: Desk, given: argparse.Namespace) -> None:
+def _set_state(context: VerbContext, args: argparse.Namespace) -> None:
     from airflow_bookmarks.lifecycle.changes.change import Change
 
-    _change(desk, given, desk.job(given), Change(SET_STATE, state=given.state, value=given.value))
+    _change(context, args, context.job(args), Change(SET_STATE, state=args.state, value=args.value))
 
 
-def _relocate(desk: Desk, given: argparse.Namespace) -> None:
+def _relocate(context: VerbContext, args: argparse.Namespace) -> None:
     from airflow_bookmarks.lifecycle.changes.change import Change
 
     change = Change(
-        "relocate", ctx=given.ctx, from_root=given.from_root, to_root=given.to_root, unverified=given.unverified
+        "relocate", ctx=args.ctx, from_root=args.from_root, to_root=args.to_root, unverified=args.unverified
     )
-    _change(desk, given, desk.job(given), change)
+    _change(context, args, context.job(args), change)
 
 
-def _rename_context(desk: Desk, given: argparse.Namespace) -> None:
+def _rename_context(context: VerbContext, args: argparse.Namespace) -> None:
     from airflow_bookmarks.lifecycle.changes.change import Change
 
-    _change(desk, given, desk.job(given), Change("rename-context", ctx=given.ctx, to_ctx=given.to_ctx))
+    _change(context, args, context.job(args), Change("rename-context", ctx=args.ctx, to_ctx=args.to_ctx))
 
 
-def _undo(desk: Desk, given: argparse.Namespace) -> None:
+def _undo(context: VerbContext, args: argparse.Namespace) -> None:
     from airflow_bookmarks.lifecycle.changes.change import Change
 
-    _change(desk, given, desk.job(given), Change("undo"))
+    _change(context, args, context.job(args), Change("undo"))
 
 
-def _delete(desk: Desk, given: argparse.Namespace) -> None:
+def _delete(context: VerbContext, args: argparse.Namespace) -> None:
     from airflow_bookmarks.lifecycle.changes.change import Change
     from airflow_bookmarks.lifecycle.changes.naming import check_typed
 
-    change = Change("delete", clean=given.clean)
-    if given.name is not None:
-        check_typed(given.job, given.name)
-    _change(desk, given, desk.job(given), change)
+    change = Change("delete", clean=args.clean)
+    if args.name is not None:
+        check_typed(args.job, args.name)
+    _change(context, args, context.job(args), change)
 
 
-def _change(desk: Desk, given: argparse.Namespace, job: str, change: Change) -> None:
+def _change(context: VerbContext, args: argparse.Namespace, job: str, change: Change) -> None:
     from airflow_bookmarks.lifecycle.changes.approval import check_unprotected
     from airflow_bookmarks.lifecycle.changes.sharded_change import check_not_requested, preview_job, takes_shards
     from airflow_bookmarks.lifecycle.history.shards import head_of_whole
 
-    check_reason(f"a {change.kind}", given.reason)
-    if given.request and given.force:
+    check_reason(f"a {change.kind}", args.reason)
+    if args.request and args.force:
         raise OptionError("--force goes with the approval, not with the request. Nothing was asked for. Leave it out.")
-    if takes_shards(desk.store, job, change):
-        check_not_requested(job, given.request)
-    elif not given.request and not given.dry_run:
-        check_unprotected(job, head_of_whole(desk.store, job), change.kind)
-    seen = desk.shown(preview_job(desk.store, job, change).as_dict(), given)
-    lines = in_lines(desk.store.namespace, seen, change)
-    if given.dry_run:
-        say(as_json(seen) if given.output == "json" else "\n".join(lines))
+    if takes_shards(context.store, job, change):
+        check_not_requested(job, args.request)
+    elif not args.request and not args.dry_run:
+        check_unprotected(job, head_of_whole(context.store, job), change.kind)
+    seen = context.shown(preview_job(context.store, job, change).as_dict(), args)
+    lines = in_lines(context.store.namespace, seen, change)
+    if args.dry_run:
+        say(as_json(seen) if args.output == "json" else "\n".join(lines))
         return
     _say(*lines)
     if change.kind == "delete":
-        _confirm_name(given)
-    elif not given.request:
-        confirm(given)
-    if given.request:
-        _ask(desk, given, job, change, seen["version"])
+        _confirm_name(args)
+    elif not args.request:
+        confirm(args)
+    if args.request:
+        _ask(context, args, job, change, seen["version"])
     else:
-        print_fields(_apply(desk, given, job, change, seen["version"]), given)
+        print_fields(_apply(context, args, job, change, seen["version"]), args)
 
 
-def _apply(desk: Desk, given: argparse.Namespace, job: str, change: Change, version: int) -> dict[str, Any]:
+def _apply(context: VerbContext, args: argparse.Namespace, job: str, change: Change, version: int) -> dict[str, Any]:
     from airflow_bookmarks.lifecycle.changes.naming import make_deletion
     from airflow_bookmarks.lifecycle.changes.sharded_change import change_job
 
-    who = desk.find_identity().signature
+    who = context.find_identity().signature
     make = make_deletion if change.kind == "delete" else change_job
-    terms = ChangeAudit(reason=given.reason, who=who, force=given.force, expected_version=version)
-    return make(desk.store, job, change, **terms).as_dict()
+    terms = ChangeAudit(reason=args.reason, who=who, force=args.force, expected_version=version)
+    return make(context.store, job, change, **terms).as_dict()
 
 
-def _ask(desk: Desk, given: argparse.Namespace, job: str, change: Change, version: int | None = None) -> None:
+def _ask(context: VerbContext, args: argparse.Namespace, job: str, change: Change, version: int | None = None) -> None:
     """Store the change as a request, for somebody else to approve."""
     from airflow_bookmarks.lifecycle.changes.approval import request
 
-    who = desk.find_identity()
-    asked = request(desk.store, job, change, reason=given.reason, who=who, expected_version=version)
-    _say(hint(f"another person approves it with: airflow-bookmarks approve {given.job} {asked.id}", given))
-    print_fields(desk.shown(asked.as_dict(), given), given)
+    who = context.find_identity()
+    asked = request(context.store, job, change, reason=args.reason, who=who, expected_version=version)
+    _say(hint(f"another person approves it with: airflow-bookmarks approve {args.job} {asked.id}", args))
+    print_fields(context.shown(asked.as_dict(), args), args)
 
 
-def _contexts(given: argparse.Namespace) -> tuple[str, ...] | None:
-    return None if given.ctx is None else tuple(given.ctx)
+def _contexts(args: argparse.Namespace) -> tuple[str, ...] | None:
+    return None if args.ctx is None else tuple(args.ctx)
 
 
 # ---- what a change would do, in words
@@ -269,76 +269,76 @@ _WORDS = {
 # ---- replay, unlock
 
 
-def _replay(desk: Desk, given: argparse.Namespace) -> None:
+def _replay(context: VerbContext, args: argparse.Namespace) -> None:
     from airflow_bookmarks.lifecycle.run.replay import replay_settings
 
-    print_fields(replay_settings(desk.store, desk.job(given), given.run), given)
+    print_fields(replay_settings(context.store, context.job(args), args.run), args)
 
 
-def _unlock(desk: Desk, given: argparse.Namespace) -> None:
+def _unlock(context: VerbContext, args: argparse.Namespace) -> None:
     from airflow_bookmarks.lifecycle.changes.change import unlock
 
-    done = unlock(desk.store, desk.job(given), reason=given.reason, who=desk.find_identity().signature)
-    print_fields(done, given)
+    done = unlock(context.store, context.job(args), reason=args.reason, who=context.find_identity().signature)
+    print_fields(done, args)
 
 
 # ---- protection
 
 
-def _protect(desk: Desk, given: argparse.Namespace) -> None:
+def _protect(context: VerbContext, args: argparse.Namespace) -> None:
     from airflow_bookmarks.lifecycle.changes.approval import protect
 
-    print_fields(protect(desk.store, given.job, reason=given.reason, who=desk.find_identity()), given)
+    print_fields(protect(context.store, args.job, reason=args.reason, who=context.find_identity()), args)
 
 
-def _unprotect(desk: Desk, given: argparse.Namespace) -> None:
+def _unprotect(context: VerbContext, args: argparse.Namespace) -> None:
     from airflow_bookmarks.lifecycle.changes.change import Change
 
-    _ask(desk, given, desk.job(given), Change("unprotect"))
+    _ask(context, args, context.job(args), Change("unprotect"))
 
 
-def _approve(desk: Desk, given: argparse.Namespace) -> None:
+def _approve(context: VerbContext, args: argparse.Namespace) -> None:
     from airflow_bookmarks.lifecycle.changes.approval import APPROVED, OPEN, approve, find_request
 
-    asked = find_request(desk.store, given.job, given.request_id)
+    asked = find_request(context.store, args.job, args.request_id)
     if asked.state in (OPEN, APPROVED):
         _say(f"{asked.who.name} asks for this change of job {asked.job!r}: {asked.why}")
         if asked.change.kind in _WORDS:
             _say(_WORDS[asked.change.kind].format(dag=asked.change.dag))
         else:
-            _say(*in_lines(desk.store.namespace, desk.shown(asked.preview, given), asked.change))
-        confirm(given)
-    done = approve(desk.store, asked.job, asked.id, who=desk.find_identity(), force=given.force)
-    print_fields(done, given)
+            _say(*in_lines(context.store.namespace, context.shown(asked.preview, args), asked.change))
+        confirm(args)
+    done = approve(context.store, asked.job, asked.id, who=context.find_identity(), force=args.force)
+    print_fields(done, args)
 
 
-def _reject(desk: Desk, given: argparse.Namespace) -> None:
+def _reject(context: VerbContext, args: argparse.Namespace) -> None:
     from airflow_bookmarks.lifecycle.changes.approval import reject
 
-    asked = reject(desk.store, given.job, given.request_id, reason=given.reason, who=desk.find_identity())
-    print_fields(desk.shown(asked.as_dict(), given), given)
+    asked = reject(context.store, args.job, args.request_id, reason=args.reason, who=context.find_identity())
+    print_fields(context.shown(asked.as_dict(), args), args)
 
 
 # ---- names
 
 
-def _rename(desk: Desk, given: argparse.Namespace) -> None:
+def _rename(context: VerbContext, args: argparse.Namespace) -> None:
     from airflow_bookmarks.lifecycle.changes.naming import check_rename, rename
 
-    job = desk.job(given)
-    check_reason("rename", given.reason)
-    check_rename(desk.store, job, given.new_name)
-    _say(f"job {job!r} gets the name {given.new_name!r}, and keeps those that it has; nothing else changes")
-    confirm(given)
-    who = desk.find_identity().signature
-    print_fields(rename(desk.store, given.job, given.new_name, reason=given.reason, who=who), given)
+    job = context.job(args)
+    check_reason("rename", args.reason)
+    check_rename(context.store, job, args.new_name)
+    _say(f"job {job!r} gets the name {args.new_name!r}, and keeps those that it has; nothing else changes")
+    confirm(args)
+    who = context.find_identity().signature
+    print_fields(rename(context.store, args.job, args.new_name, reason=args.reason, who=who), args)
 
 
-def _adopt(desk: Desk, given: argparse.Namespace) -> None:
+def _adopt(context: VerbContext, args: argparse.Namespace) -> None:
     from airflow_bookmarks.lifecycle.changes.naming import adopt
 
-    who = desk.find_identity().signature
-    print_fields(adopt(desk.store, given.job, given.from_job, reason=given.reason, who=who), given)
+    who = context.find_identity().signature
+    print_fields(adopt(context.store, args.job, args.from_job, reason=args.reason, who=who), args)
 
 
 # ---- asking
@@ -350,21 +350,21 @@ def _say(*lines: str) -> None:
         print(escaped(line), file=sys.stderr)
 
 
-def _confirm_name(given: argparse.Namespace) -> None:
+def _confirm_name(args: argparse.Namespace) -> None:
     """Make sure that the name of the job to be deleted was typed out; --yes is not enough for that."""
     from airflow_bookmarks.lifecycle.changes.naming import check_typed
 
-    if given.name is None:
-        check_typed(given.job, _answer("Type the name of the job to delete its bookmark: ", "Give --name."))
+    if args.name is None:
+        check_typed(args.job, _answer("Type the name of the job to delete its bookmark: ", "Give --name."))
 
 
-def confirm(given: argparse.Namespace) -> None:
+def confirm(args: argparse.Namespace) -> None:
     """Ask whether to go on.
 
     Raises:
         OptionError: not confirmed, or nobody there to ask.
     """
-    if not given.yes and _answer("Go on? [y/N] ", "Give --yes.").lower() not in ("y", "yes"):
+    if not args.yes and _answer("Go on? [y/N] ", "Give --yes.").lower() not in ("y", "yes"):
         raise OptionError("not confirmed. Nothing was changed.")
 
 

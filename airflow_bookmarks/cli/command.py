@@ -1,4 +1,4 @@
-"""The two doors to the verbs of the command line, which are declared once.
+"""The two ways to call the verbs of the command line, which are declared once.
 
 What a verb needs is imported when it runs: this module is loaded by every `airflow` command.
 """
@@ -13,9 +13,9 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from airflow_bookmarks.cli import change, following, maintenance, read, sharing
-from airflow_bookmarks.cli.door import PROGRAM, Door
+from airflow_bookmarks.cli.invocation import PROGRAM, Invocation
 from airflow_bookmarks.cli.output import FORMATS
-from airflow_bookmarks.cli.verb import Argument, Desk, Verb
+from airflow_bookmarks.cli.verb import Argument, Verb, VerbContext
 from airflow_bookmarks.core.errors import BookmarkError, OptionError
 from airflow_bookmarks.core.text.escaping import escaped
 
@@ -42,15 +42,15 @@ def run(arguments: Sequence[str] | None = None) -> int:
     """Run `airflow-bookmarks`; see `airflow_bookmarks.cli.main`."""
     parser = _parser()
     try:
-        given = parser.parse_args(arguments)
-        uri = given.store or os.environ.get(STORE_VARIABLE)
+        args = parser.parse_args(arguments)
+        uri = args.store or os.environ.get(STORE_VARIABLE)
         if not uri:
             parser.error(f"no store: give --store, or set {STORE_VARIABLE}, e.g. sqlite:////var/lib/bookmarks.db")
     except SystemExit as exit_:  # argparse has said why
         return exit_.code if isinstance(exit_.code, int) else 2
     try:
-        door = Door(PROGRAM, ("--store", given.store) if given.store else ())
-        return _run_verb(given.verb, given, lambda: _open(uri), door)
+        invocation = Invocation(PROGRAM, ("--store", args.store) if args.store else ())
+        return _run_verb(args.verb, args, lambda: _open(uri), invocation)
     except KeyboardInterrupt:
         print(f"{PROGRAM}: interrupted; what was asked for is done whole or not at all", file=sys.stderr)
         return 130
@@ -76,7 +76,7 @@ def airflow_group() -> GroupCommand:
     )
 
 
-# ---- the own door
+# ---- airflow-bookmarks
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -105,15 +105,15 @@ def _add_common(parser: argparse.ArgumentParser, *, store: str | None, output: s
     parser.add_argument("--output", default=output, choices=FORMATS, help="table for people, json for programs")
 
 
-def _open(uri: str) -> Desk:
+def _open(uri: str) -> VerbContext:
     from airflow_bookmarks.lifecycle.changes.present_identity import present_identity
     from airflow_bookmarks.store.bookmark_store import open_store
 
     store = open_store(uri)
-    return Desk(store, lambda: present_identity(store))
+    return VerbContext(store, lambda: present_identity(store))
 
 
-# ---- the door in Airflow
+# ---- airflow bookmarks
 
 
 def _airflow_args(verb: Verb) -> tuple[Arg, ...]:
@@ -127,11 +127,11 @@ def _airflow_args(verb: Verb) -> tuple[Arg, ...]:
 
 
 def _airflow_action(verb: Verb) -> Callable[[argparse.Namespace], None]:
-    def action(given: argparse.Namespace) -> None:
-        named = {"--store": given.store, "--conn-id": given.conn_id}
+    def action(args: argparse.Namespace) -> None:
+        named = {"--store": args.store, "--conn-id": args.conn_id}
         options = tuple(word for flag, value in named.items() if value is not None for word in (flag, value))
-        door = Door("airflow bookmarks", options)
-        code = _run_verb(verb, given, lambda: _open_by_airflow(given.conn_id, given.store), door)
+        invocation = Invocation("airflow bookmarks", options)
+        code = _run_verb(verb, args, lambda: _open_by_airflow(args.conn_id, args.store), invocation)
         if code:
             raise SystemExit(code)
 
@@ -139,7 +139,7 @@ def _airflow_action(verb: Verb) -> Callable[[argparse.Namespace], None]:
     return action
 
 
-def _open_by_airflow(conn_id: str | None, uri: str | None) -> Desk:
+def _open_by_airflow(conn_id: str | None, uri: str | None) -> VerbContext:
     if conn_id is not None and uri is not None:
         raise OptionError("--conn-id and --store both say where the store is. Nothing was read or changed. Give one.")
     if uri is not None:
@@ -151,19 +151,19 @@ def _open_by_airflow(conn_id: str | None, uri: str | None) -> Desk:
 
     hook = BookmarkHook(conn_id or _DEFAULT_CONNECTION)
     store = hook.get_conn()
-    return Desk(store, lambda: present_identity(store, hook.credentials_environment()), hook.hides_state)
+    return VerbContext(store, lambda: present_identity(store, hook.credentials_environment()), hook.hides_state)
 
 
 # ---- both
 
 
-def _run_verb(verb: Verb, given: argparse.Namespace, opened: Callable[[], Desk], door: Door) -> int:
-    given.door = door
+def _run_verb(verb: Verb, args: argparse.Namespace, opened: Callable[[], VerbContext], invocation: Invocation) -> int:
+    args.invocation = invocation
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # a letter that it has not is no reason to fail after the change
             stream.reconfigure(errors="backslashreplace")
     try:
-        return verb.run(opened(), given) or 0
+        return verb.run(opened(), args) or 0
     except BookmarkError as error:
-        print(f"{door.program}: {escaped(door.hint(str(error)), keep=chr(10))}", file=sys.stderr)
+        print(f"{invocation.program}: {escaped(invocation.hint(str(error)), keep=chr(10))}", file=sys.stderr)
         return 1

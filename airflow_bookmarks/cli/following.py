@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from airflow_bookmarks.cli.output import as_json, with_units
-from airflow_bookmarks.cli.verb import JOB, Argument, Desk, Verb, print_rows, say
+from airflow_bookmarks.cli.verb import JOB, Argument, Verb, VerbContext, print_rows, say
 from airflow_bookmarks.core.errors import OptionError
 from airflow_bookmarks.core.text.escaping import escaped
 
@@ -21,21 +21,21 @@ _TEXT, _MERMAID = "text", "mermaid"
 _SHOWN_RUNS = 5
 
 
-def _pending(desk: Desk, given: argparse.Namespace) -> None:
+def _pending(context: VerbContext, args: argparse.Namespace) -> None:
     from airflow_bookmarks.lifecycle.inspect.pending import pending
 
-    found = pending(desk.store, desk.job(given))
-    if given.output == "json":
-        say(as_json(found.as_dict(with_skipped=given.skipped)))
+    found = pending(context.store, context.job(args))
+    if args.output == "json":
+        say(as_json(found.as_dict(with_skipped=args.skipped)))
         return
     if found.contexts:
         rows = [_short(row) for row in found.as_dict()["contexts"]]
-        print_rows(rows, with_units(rows, _PENDING_COLUMNS), given)
+        print_rows(rows, with_units(rows, _PENDING_COLUMNS), args)
     for line in _in_words(found):
         say(escaped(line))
     files = [file for context in found.contexts for file in context.skipped_files()]
-    if given.skipped and files:
-        print_rows(files, _SKIPPED_COLUMNS, given)
+    if args.skipped and files:
+        print_rows(files, _SKIPPED_COLUMNS, args)
 
 
 def _short(context: dict[str, Any]) -> dict[str, Any]:
@@ -59,31 +59,31 @@ def _in_words(found: PendingInput) -> list[str]:
     return lines or (["nothing new"] if found.is_empty else [])
 
 
-def _lag(desk: Desk, given: argparse.Namespace) -> int:
+def _lag(context: VerbContext, args: argparse.Namespace) -> int:
     from airflow_bookmarks.core.rules.lag import LagState
     from airflow_bookmarks.lifecycle.inspect.lag import Neighbours, lag, lags
 
-    if given.job is None:
-        desk.store.check_layout()
-        found = lags(Neighbours.of_all(desk.store))
+    if args.job is None:
+        context.store.check_layout()
+        found = lags(Neighbours.of_all(context.store))
     else:
-        found = lag(desk.store, desk.job(given))
+        found = lag(context.store, context.job(args))
     rows = [each.as_dict() for each in found]
-    print_rows(rows, with_units(rows, _LAG_COLUMNS), given)
-    return 1 if given.check and any(each.state is not LagState.OK for each in found) else 0
+    print_rows(rows, with_units(rows, _LAG_COLUMNS), args)
+    return 1 if args.check and any(each.state is not LagState.OK for each in found) else 0
 
 
-def _graph(desk: Desk, given: argparse.Namespace) -> None:
+def _graph(context: VerbContext, args: argparse.Namespace) -> None:
     from airflow_bookmarks.lifecycle.inspect.graph import graph
 
-    if given.format is not None and given.output == "json":
+    if args.format is not None and args.output == "json":
         raise OptionError("--format is for people, and --output json gives the graph as data. Give one of both.")
-    desk.store.check_layout()
-    found = graph(desk.store, None if given.job is None else desk.job(given))
-    if given.output == "json":
+    context.store.check_layout()
+    found = graph(context.store, None if args.job is None else context.job(args))
+    if args.output == "json":
         say(as_json(found.as_dict()))
     else:
-        say(found.as_mermaid() if given.format == _MERMAID else found.as_text())
+        say(found.as_mermaid() if args.format == _MERMAID else found.as_text())
 
 
 _SKIPPED = Argument(("--skipped",), {"action": "store_true", "help": "also list the files that would be left out"})

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_bookmarks.cli.output import as_json
 from airflow_bookmarks.cli.table_details import table_details
-from airflow_bookmarks.cli.verb import HIDE_STATE, Argument, Desk, Verb, positive, print_fields, print_rows, say
+from airflow_bookmarks.cli.verb import HIDE_STATE, Argument, Verb, VerbContext, positive, print_fields, print_rows, say
 from airflow_bookmarks.core.errors import BookmarkError, DocumentError, OptionError
 
 if TYPE_CHECKING:
@@ -23,85 +23,85 @@ _REPAIRED_COLUMNS = ("job", "code", "is_done", "what")
 _STANDARD = "-"  # stdin, or stdout
 
 
-def _init(desk: Desk, given: argparse.Namespace) -> None:
+def _init(context: VerbContext, args: argparse.Namespace) -> None:
     from airflow_bookmarks.store.table_settings import TableSettings, check_kms_key, tags_of
 
-    key = None if given.kms_key is None else check_kms_key(given.kms_key)
-    settings = TableSettings(key, given.deletion_protection, tags_of(given.tag or ()), given.stream)
-    is_new = desk.store.init(settings)
-    print_fields({"created": is_new, "namespace": desk.store.namespace, **table_details(desk.store)}, given)
+    key = None if args.kms_key is None else check_kms_key(args.kms_key)
+    settings = TableSettings(key, args.deletion_protection, tags_of(args.tag or ()), args.stream)
+    is_new = context.store.init(settings)
+    print_fields({"created": is_new, "namespace": context.store.namespace, **table_details(context.store)}, args)
 
 
 # ---- export, import
 
 
-def _export(desk: Desk, given: argparse.Namespace) -> None:
+def _export(context: VerbContext, args: argparse.Namespace) -> None:
     from airflow_bookmarks.lifecycle.changes.naming import key_of
     from airflow_bookmarks.lifecycle.maintenance.transfer.exporting import export
     from airflow_bookmarks.lifecycle.maintenance.transfer.glue_entry import as_glue_entry
 
-    jobs = [key_of(desk.store, name) for name in given.jobs]
+    jobs = [key_of(context.store, name) for name in args.jobs]
     document: Any
-    if given.glue:
-        document = [as_glue_entry(desk.store, job) for job in jobs or _all_jobs(desk)]
+    if args.glue:
+        document = [as_glue_entry(context.store, job) for job in jobs or _all_jobs(context)]
     else:
-        document = export(desk.store, jobs or None, hide_state=desk.hides_state or given.hide_state)
-    if given.file == _STANDARD:
+        document = export(context.store, jobs or None, hide_state=context.hides_state or args.hide_state)
+    if args.file == _STANDARD:
         say(as_json(document))
         return
     try:
-        Path(given.file).write_text(as_json(document) + "\n", encoding="utf-8")
+        Path(args.file).write_text(as_json(document) + "\n", encoding="utf-8")
     except OSError as error:
-        raise BookmarkError(f"{given.file!r} can't be written ({error}). The bookmarks are as they were.") from error
+        raise BookmarkError(f"{args.file!r} can't be written ({error}). The bookmarks are as they were.") from error
 
 
-def _all_jobs(desk: Desk) -> list[str]:
+def _all_jobs(context: VerbContext) -> list[str]:
     from airflow_bookmarks.store.transitions.naming import job_keys
 
-    return list(desk.store.heads(list(job_keys(desk.store))))
+    return list(context.store.heads(list(job_keys(context.store))))
 
 
-def _import(desk: Desk, given: argparse.Namespace) -> None:
+def _import(context: VerbContext, args: argparse.Namespace) -> None:
     from airflow_bookmarks.lifecycle.maintenance.transfer.importing import import_
 
     try:
-        text = sys.stdin.read() if given.file == _STANDARD else Path(given.file).read_text(encoding="utf-8")
+        text = sys.stdin.read() if args.file == _STANDARD else Path(args.file).read_text(encoding="utf-8")
         document = json.loads(text)
     except (OSError, ValueError, RecursionError) as error:
-        raise DocumentError(f"{given.file!r} can't be read as JSON ({error}). Nothing was imported.") from error
-    who = desk.find_identity().signature
-    done = import_(desk.store, document, who=who, reason=given.reason, overwrite=given.overwrite, move=given.move)
-    print_fields(done.as_dict(), given)
+        raise DocumentError(f"{args.file!r} can't be read as JSON ({error}). Nothing was imported.") from error
+    who = context.find_identity().signature
+    done = import_(context.store, document, who=who, reason=args.reason, overwrite=args.overwrite, move=args.move)
+    print_fields(done.as_dict(), args)
 
 
 # ---- doctor, gc
 
 
-def _doctor(desk: Desk, given: argparse.Namespace) -> int:
+def _doctor(context: VerbContext, args: argparse.Namespace) -> int:
     from airflow_bookmarks.lifecycle.changes.naming import key_of
     from airflow_bookmarks.lifecycle.maintenance.doctor import examine, repair
 
-    desk.store.check_layout()
-    jobs = [key_of(desk.store, name) for name in given.jobs] or None
-    if jobs and given.lost:
+    context.store.check_layout()
+    jobs = [key_of(context.store, name) for name in args.jobs] or None
+    if jobs and args.lost:
         raise OptionError("--lost looks for jobs without a name in the list; leave the names out. Nothing was read.")
-    found = examine(desk.store, jobs=jobs, with_files=not given.no_files, with_lost=given.lost)
-    if not given.repair:
-        return _show_findings(found, given)
-    done = repair(desk.store, found, who=desk.find_identity().signature)
-    left = examine(desk.store, jobs=jobs, with_files=not given.no_files, with_lost=given.lost)
+    found = examine(context.store, jobs=jobs, with_files=not args.no_files, with_lost=args.lost)
+    if not args.repair:
+        return _show_findings(found, args)
+    done = repair(context.store, found, who=context.find_identity().signature)
+    left = examine(context.store, jobs=jobs, with_files=not args.no_files, with_lost=args.lost)
     rows = [{"job": one.finding.job, "code": one.finding.code, **one.as_dict()} for one in done]
-    if given.output == "json":
-        print_fields({"repaired": rows, "left": [finding.as_dict() for finding in left]}, given)
+    if args.output == "json":
+        print_fields({"repaired": rows, "left": [finding.as_dict() for finding in left]}, args)
         return _code(left)
     if rows:
-        print_rows(rows, _REPAIRED_COLUMNS, given)
-    return _show_findings(left, given)
+        print_rows(rows, _REPAIRED_COLUMNS, args)
+    return _show_findings(left, args)
 
 
-def _show_findings(found: Sequence[Finding], given: argparse.Namespace) -> int:
-    if found or given.output == "json":
-        print_rows([finding.as_dict() for finding in found], _FINDING_COLUMNS, given)
+def _show_findings(found: Sequence[Finding], args: argparse.Namespace) -> int:
+    if found or args.output == "json":
+        print_rows([finding.as_dict() for finding in found], _FINDING_COLUMNS, args)
     else:
         say("clean: nothing found")
     return _code(found)
@@ -112,17 +112,17 @@ def _code(found: Sequence[Finding]) -> int:
     return int(any(finding.severity != "notice" for finding in found))
 
 
-def _gc(desk: Desk, given: argparse.Namespace) -> int:
+def _gc(context: VerbContext, args: argparse.Namespace) -> int:
     from datetime import timedelta
 
     from airflow_bookmarks.lifecycle.changes.naming import key_of
     from airflow_bookmarks.lifecycle.maintenance.retention import RETENTION, collect
 
-    desk.store.check_layout()
-    retention = RETENTION if given.retention_days is None else timedelta(days=given.retention_days)
-    jobs = [key_of(desk.store, name) for name in given.jobs] or None
-    collected = collect(desk.store, retention=retention, jobs=jobs, dry_run=given.dry_run)
-    print_fields(collected.as_dict(), given)
+    context.store.check_layout()
+    retention = RETENTION if args.retention_days is None else timedelta(days=args.retention_days)
+    jobs = [key_of(context.store, name) for name in args.jobs] or None
+    collected = collect(context.store, retention=retention, jobs=jobs, dry_run=args.dry_run)
+    print_fields(collected.as_dict(), args)
     return int(bool(collected.left_alone))
 
 

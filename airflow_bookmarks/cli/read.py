@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_bookmarks.cli.output import with_units
 from airflow_bookmarks.cli.table_details import table_details
-from airflow_bookmarks.cli.verb import HIDE_STATE, JOB, Argument, Desk, Verb, positive, print_fields, print_rows
+from airflow_bookmarks.cli.verb import HIDE_STATE, JOB, Argument, Verb, VerbContext, positive, print_fields, print_rows
 from airflow_bookmarks.core.errors import OptionError, StateCorruptError
 
 if TYPE_CHECKING:
@@ -36,86 +36,86 @@ _REQUEST_COLUMNS = ("id", "state", "change", "who", "why", "valid_until")
 _DIFFERENCES = 20  # paths of a kind that the table shows; JSON has all
 
 
-def _check(desk: Desk, given: argparse.Namespace) -> None:
-    desk.store.check_layout()
-    details: dict[str, Any] = {"usable": True, "namespace": desk.store.namespace}
-    details |= table_details(desk.store, with_lost=True)
-    if desk.store.blobs.state_uri is not None:
-        details |= {"state_uri": desk.store.blobs.state_uri, "objects": len(desk.store.blobs.objects())}
-    print_fields(details, given)
+def _check(context: VerbContext, args: argparse.Namespace) -> None:
+    context.store.check_layout()
+    details: dict[str, Any] = {"usable": True, "namespace": context.store.namespace}
+    details |= table_details(context.store, with_lost=True)
+    if context.store.blobs.state_uri is not None:
+        details |= {"state_uri": context.store.blobs.state_uri, "objects": len(context.store.blobs.objects())}
+    print_fields(details, args)
 
 
-def _list(desk: Desk, given: argparse.Namespace) -> None:
+def _list(context: VerbContext, args: argparse.Namespace) -> None:
     from airflow_bookmarks.lifecycle.inspect.sharded_list import grouped
     from airflow_bookmarks.lifecycle.inspect.status import bookmarks
     from airflow_bookmarks.store.transitions.naming import aliases
 
-    desk.store.check_layout()
-    jobs = bookmarks(desk.store)
+    context.store.check_layout()
+    jobs = bookmarks(context.store)
     damaged = {row["job"] for row in jobs if row["damaged"] is not None}
-    others = aliases((name, entry) for name, entry in desk.store.jobs() if name not in damaged)
-    shown = jobs if given.shards else grouped(jobs)
+    others = aliases((name, entry) for name, entry in context.store.jobs() if name not in damaged)
+    shown = jobs if args.shards else grouped(jobs)
     rows = [{**row, "other_names": others.get(row["job"], [])} for row in shown]
     has_shards = any(row.get("shards") for row in rows)
     columns = (*_LIST_COLUMNS, *(_SHARD_COLUMNS if has_shards else ()), *(("damaged",) if damaged else ()))
-    print_rows(rows, columns, given)
+    print_rows(rows, columns, args)
 
 
-def _show(desk: Desk, given: argparse.Namespace) -> None:
+def _show(context: VerbContext, args: argparse.Namespace) -> None:
     from airflow_bookmarks.lifecycle.changes.naming import names_of
     from airflow_bookmarks.lifecycle.inspect.status import bookmark
 
-    shown = bookmark(desk.store, desk.job(given))
-    print_fields(desk.shown({**shown, "names": names_of(desk.store, given.job)}, given), given)
+    shown = bookmark(context.store, context.job(args))
+    print_fields(context.shown({**shown, "names": names_of(context.store, args.job)}, args), args)
 
 
-def _history(desk: Desk, given: argparse.Namespace) -> None:
+def _history(context: VerbContext, args: argparse.Namespace) -> None:
     from airflow_bookmarks.lifecycle.inspect.runs import history
 
-    rows = history(desk.store, desk.job(given), limit=given.limit, with_open=given.all)
-    print_rows(rows, with_units(rows, _HISTORY_COLUMNS), given)
+    rows = history(context.store, context.job(args), limit=args.limit, with_open=args.all)
+    print_rows(rows, with_units(rows, _HISTORY_COLUMNS), args)
 
 
-def _files(desk: Desk, given: argparse.Namespace) -> None:
+def _files(context: VerbContext, args: argparse.Namespace) -> None:
     from airflow_bookmarks.lifecycle.inspect.runs import files_of
 
-    if given.quarantined == (given.run is not None):
+    if args.quarantined == (args.run is not None):
         raise OptionError("files takes either --run RUN or --quarantined. Nothing was read.")
-    if given.quarantined:
-        _quarantined(desk, given)
+    if args.quarantined:
+        _quarantined(context, args)
         return
-    rows = files_of(desk.store, desk.job(given), given.run)
-    kept = [row for row in rows if given.ctx in (None, row["ctx"])]
+    rows = files_of(context.store, context.job(args), args.run)
+    kept = [row for row in rows if args.ctx in (None, row["ctx"])]
     if rows and not kept:
-        raise OptionError(f"run {given.run} read no context {given.ctx!r}; it read {sorted({r['ctx'] for r in rows})}.")
+        raise OptionError(f"run {args.run} read no context {args.ctx!r}; it read {sorted({r['ctx'] for r in rows})}.")
     is_history = all(row["state"] in _READ for row in kept)
-    print_rows(kept, _FILE_COLUMNS if is_history else (*_FILE_COLUMNS, "state"), given)
+    print_rows(kept, _FILE_COLUMNS if is_history else (*_FILE_COLUMNS, "state"), args)
 
 
-def _quarantined(desk: Desk, given: argparse.Namespace) -> None:
+def _quarantined(context: VerbContext, args: argparse.Namespace) -> None:
     from airflow_bookmarks.lifecycle.state.quarantine import quarantined_files
 
-    rows = quarantined_files(desk.store, desk.job(given))
-    print_rows([row for row in rows if given.ctx in (None, row["ctx"])], _QUARANTINE_COLUMNS, given)
+    rows = quarantined_files(context.store, context.job(args))
+    print_rows([row for row in rows if args.ctx in (None, row["ctx"])], _QUARANTINE_COLUMNS, args)
 
 
-def _diff(desk: Desk, given: argparse.Namespace) -> None:
+def _diff(context: VerbContext, args: argparse.Namespace) -> None:
     from airflow_bookmarks.lifecycle.inspect.difference import diff, diff_stores
 
-    if (len(given.runs) == 2) == (given.with_store is not None) or len(given.runs) not in (0, 2):
+    if (len(args.runs) == 2) == (args.with_store is not None) or len(args.runs) not in (0, 2):
         raise OptionError(
             "diff takes two runs of the job, or --with-store and no run. Nothing was read. For example: "
-            f"diff {given.job} 41 42"
+            f"diff {args.job} 41 42"
         )
-    job = desk.job(given)
-    if given.with_store is None:
-        found = diff(desk.store, job, *given.runs)
+    job = context.job(args)
+    if args.with_store is None:
+        found = diff(context.store, job, *args.runs)
     else:
         from airflow_bookmarks.store.bookmark_store import open_store
 
-        found = diff_stores(desk.store, open_store(given.with_store), job)
-    found = desk.shown(found, given)
-    print_fields(found if given.output == "json" else _shortened(found), given)
+        found = diff_stores(context.store, open_store(args.with_store), job)
+    found = context.shown(found, args)
+    print_fields(found if args.output == "json" else _shortened(found), args)
 
 
 def _shortened(found: Mapping[str, Any]) -> dict[str, Any]:
@@ -131,12 +131,12 @@ def _shortened(found: Mapping[str, Any]) -> dict[str, Any]:
     return short
 
 
-def _requests(desk: Desk, given: argparse.Namespace) -> None:
+def _requests(context: VerbContext, args: argparse.Namespace) -> None:
     from airflow_bookmarks.lifecycle.changes.approval import requests_or_damage
 
-    found, damaged = requests_or_damage(desk.store, given.job, with_closed=given.all)
+    found, damaged = requests_or_damage(context.store, args.job, with_closed=args.all)
     if found or not damaged:
-        print_rows([desk.shown(one.as_dict(), given) for one in found], _REQUEST_COLUMNS, given)
+        print_rows([context.shown(one.as_dict(), args) for one in found], _REQUEST_COLUMNS, args)
     if damaged:
         raise StateCorruptError(" ".join(str(error) for error in damaged.values()))
 

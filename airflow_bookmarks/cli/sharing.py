@@ -6,7 +6,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from airflow_bookmarks.cli.change import confirm
-from airflow_bookmarks.cli.verb import JOB, REASON, YES, Argument, Desk, Verb, hint, print_fields
+from airflow_bookmarks.cli.verb import JOB, REASON, YES, Argument, Verb, VerbContext, hint, print_fields
 
 if TYPE_CHECKING:
     import argparse
@@ -14,66 +14,64 @@ if TYPE_CHECKING:
     from airflow_bookmarks.lifecycle.changes.change import Change
 
 
-def _share(desk: Desk, given: argparse.Namespace) -> None:
+def _share(context: VerbContext, args: argparse.Namespace) -> None:
     from airflow_bookmarks.lifecycle.changes.change import Change
     from airflow_bookmarks.lifecycle.changes.sharing import share
 
-    if given.request:
-        _ask(desk, given, Change("share", dag=given.dag))
+    if args.request:
+        _ask(context, args, Change("share", dag=args.dag))
         return
-    job = _looked_for(desk, given, Change("share", dag=given.dag))
-    print(f"job {job!r} may be run by DAG {given.dag!r} too; its owner stays", file=sys.stderr)
-    confirm(given)
+    job = _looked_for(context, args, Change("share", dag=args.dag))
+    print(f"job {job!r} may be run by DAG {args.dag!r} too; its owner stays", file=sys.stderr)
+    confirm(args)
     print_fields(
-        share(desk.store, given.job, given.dag, reason=given.reason, who=desk.find_identity().signature), given
+        share(context.store, args.job, args.dag, reason=args.reason, who=context.find_identity().signature), args
     )
 
 
-def _unshare(desk: Desk, given: argparse.Namespace) -> None:
+def _unshare(context: VerbContext, args: argparse.Namespace) -> None:
     from airflow_bookmarks.lifecycle.changes.sharing import unshare
 
-    who = desk.find_identity().signature
-    print_fields(unshare(desk.store, given.job, given.dag, reason=given.reason, who=who), given)
+    who = context.find_identity().signature
+    print_fields(unshare(context.store, args.job, args.dag, reason=args.reason, who=who), args)
 
 
-def _hand_over(desk: Desk, given: argparse.Namespace) -> None:
+def _hand_over(context: VerbContext, args: argparse.Namespace) -> None:
     from airflow_bookmarks.lifecycle.changes.change import Change
     from airflow_bookmarks.lifecycle.changes.sharing import hand_over
 
-    if given.request:
-        _ask(desk, given, Change("hand-over", dag=given.dag, renamed=given.renamed))
+    if args.request:
+        _ask(context, args, Change("hand-over", dag=args.dag, renamed=args.renamed))
         return
-    job = _looked_for(desk, given, Change("hand-over", dag=given.dag, renamed=given.renamed))
-    asked = "of its owner's new name alone" if given.renamed else "of this DAG and of each that owned it before"
+    job = _looked_for(context, args, Change("hand-over", dag=args.dag, renamed=args.renamed))
+    asked = "of its owner's new name alone" if args.renamed else "of this DAG and of each that owned it before"
     about = (
-        f"job {job!r} belongs to DAG {given.dag!r} from now on, and runs of a former owner are refused "
+        f"job {job!r} belongs to DAG {args.dag!r} from now on, and runs of a former owner are refused "
         f"unless it is shared with that DAG; the page asks for the rights {asked}"
     )
     print(about, file=sys.stderr)
-    confirm(given)
-    who = desk.find_identity().signature
-    print_fields(
-        hand_over(desk.store, given.job, given.dag, reason=given.reason, who=who, renamed=given.renamed), given
-    )
+    confirm(args)
+    who = context.find_identity().signature
+    print_fields(hand_over(context.store, args.job, args.dag, reason=args.reason, who=who, renamed=args.renamed), args)
 
 
-def _looked_for(desk: Desk, given: argparse.Namespace, change: Change) -> str:
+def _looked_for(context: VerbContext, args: argparse.Namespace, change: Change) -> str:
     """Return the key of a job that can be changed so; before anything is said of it."""
     from airflow_bookmarks.lifecycle.changes.sharing import check_change
 
-    job = desk.job(given)
-    check_change(desk.store, job, change, reason=given.reason)
+    job = context.job(args)
+    check_change(context.store, job, change, reason=args.reason)
     return job
 
 
-def _ask(desk: Desk, given: argparse.Namespace, change: Change) -> None:
+def _ask(context: VerbContext, args: argparse.Namespace, change: Change) -> None:
     """Store the change as a request, for somebody else to approve."""
     from airflow_bookmarks.lifecycle.changes.approval import request
 
-    asked = request(desk.store, desk.job(given), change, reason=given.reason, who=desk.find_identity())
-    said = f"another person approves it with: airflow-bookmarks approve {given.job} {asked.id}"
-    print(hint(said, given), file=sys.stderr)
-    print_fields(asked.as_dict(), given)
+    asked = request(context.store, context.job(args), change, reason=args.reason, who=context.find_identity())
+    said = f"another person approves it with: airflow-bookmarks approve {args.job} {asked.id}"
+    print(hint(said, args), file=sys.stderr)
+    print_fields(asked.as_dict(), args)
 
 
 _WITH = Argument(("--with",), {"required": True, "dest": "dag", "metavar": "DAG", "help": "id of the other DAG"})

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from airflow_bookmarks.cli.door import Door
+from airflow_bookmarks.cli.invocation import Invocation
 from airflow_bookmarks.cli.output import as_json, as_list, as_table
 from airflow_bookmarks.core.errors import BookmarkError
 from airflow_bookmarks.core.job_state import hidden
@@ -29,7 +29,7 @@ class Argument:
 
 
 @dataclass(frozen=True, slots=True)
-class Desk:
+class VerbContext:
     """Where a verb works: the store, and who sits there (found out when a verb asks for it).
 
     `hides_state`: the connection says that values of `job.state` are not shown.
@@ -39,15 +39,15 @@ class Desk:
     find_identity: Callable[[], Identity]
     hides_state: bool = False
 
-    def job(self, given: argparse.Namespace) -> str:
+    def job(self, args: argparse.Namespace) -> str:
         """Return the key of the job that is given by any of its names."""
         from airflow_bookmarks.lifecycle.changes.naming import key_of
 
-        return key_of(self.store, given.job)
+        return key_of(self.store, args.job)
 
-    def shown(self, told: Mapping[str, Any], given: argparse.Namespace) -> dict[str, Any]:
+    def shown(self, told: Mapping[str, Any], args: argparse.Namespace) -> dict[str, Any]:
         """Return what is told of a job, without the values of `job.state` where these are hidden."""
-        return hidden(told) if self.hides_state or vars(given).get("hide_state") else dict(told)
+        return hidden(told) if self.hides_state or vars(args).get("hide_state") else dict(told)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class Verb:
 
     name: str
     help: str
-    run: Callable[[Desk, argparse.Namespace], int | None]
+    run: Callable[[VerbContext, argparse.Namespace], int | None]
     arguments: tuple[Argument, ...] = ()
 
 
@@ -79,20 +79,20 @@ def positive(text: str) -> int:
     return int(text)
 
 
-def print_rows(rows: Sequence[Mapping[str, Any]], columns: Sequence[str], given: argparse.Namespace) -> None:
+def print_rows(rows: Sequence[Mapping[str, Any]], columns: Sequence[str], args: argparse.Namespace) -> None:
     """Print rows: all they hold as JSON, or some columns as a table."""
-    say(as_json(rows) if given.output == "json" else hint(as_table(rows, columns), given))
+    say(as_json(rows) if args.output == "json" else hint(as_table(rows, columns), args))
 
 
-def print_fields(details: Mapping[str, Any], given: argparse.Namespace) -> None:
+def print_fields(details: Mapping[str, Any], args: argparse.Namespace) -> None:
     """Print one thing."""
-    say(as_json(details) if given.output == "json" else hint(as_list(details), given))
+    say(as_json(details) if args.output == "json" else hint(as_list(details), args))
 
 
-def hint(text: str, given: argparse.Namespace) -> str:
-    """Return a text with the commands that it names as they have to be typed at the door that was taken."""
-    door: Door = vars(given).get("door", Door())  # a caller of the verb alone has no door
-    return door.hint(text)
+def hint(text: str, args: argparse.Namespace) -> str:
+    """Return a text with the commands that it names as they have to be typed in the program that was called."""
+    invocation: Invocation = vars(args).get("invocation", Invocation())  # a caller of the verb alone has none
+    return invocation.hint(text)
 
 
 def say(text: str) -> None:

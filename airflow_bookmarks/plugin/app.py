@@ -17,7 +17,7 @@ from airflow_bookmarks.plugin.dependencies import Backstage
 from airflow_bookmarks.plugin.exception_handlers import install
 from airflow_bookmarks.plugin.routes import change as changing
 from airflow_bookmarks.plugin.routes import ownership, shards
-from airflow_bookmarks.plugin.routes import read as looking
+from airflow_bookmarks.plugin.routes import read as with_files
 from airflow_bookmarks.plugin.schemas.responses import Refusal
 
 log = logging.getLogger(__name__)
@@ -77,7 +77,7 @@ def create_bookmarks_app(backstage: Backstage | None = None) -> FastAPI:
         dependencies=[Depends(logged_in), Depends(not_kept)],
         responses={status: {"model": Refusal, "description": why} for status, why in _REFUSALS.items()},
     )
-    router.include_router(looking.router)
+    router.include_router(with_files.router)
     router.include_router(changing.router)
     router.include_router(ownership.router)
     router.include_router(shards.router)

@@ -69,9 +69,11 @@ class Bulkhead:
         except TimeoutError as error:
             if not limit.expired():
                 raise  # of the call itself
-            told = "Nothing was read or changed" if future.cancel() else "If it was a change, look whether it was made"
+            result = (
+                "Nothing was read or changed" if future.cancel() else "If it was a change, look whether it was made"
+            )
             raise NotInTimeError(
-                f"the {self._to} did not answer within {round(patience_s, 1):g} s. {told}. Try again, or ask on the "
+                f"the {self._to} did not answer within {round(patience_s, 1):g} s. {result}. Try again, or ask on the "
                 "command line, which waits for longer."
             ) from error
 

@@ -23,15 +23,15 @@ from airflow_bookmarks.core.rules.shard import sharded_name
 from airflow_bookmarks.core.text.stored_json import JSON_BOUND, JsonBound, parsing_at_most
 from airflow_bookmarks.files.permission import looking_below
 from airflow_bookmarks.hooks.bookmark import BookmarkHook
-from airflow_bookmarks.plugin.auth import LoggedIn, Person, Rights, Sight
+from airflow_bookmarks.plugin.auth import LoggedIn, Person, ReadScope, Rights
 from airflow_bookmarks.plugin.bulkhead import PATIENCE_S, Bulkhead
 from airflow_bookmarks.plugin.connection import Opened
 from airflow_bookmarks.plugin.exception_handlers import LOGGED, ForbiddenError
 from airflow_bookmarks.plugin.presenters.job_list import AllHeads
 from airflow_bookmarks.plugin.presenters.sharded_job import find_sharded
-from airflow_bookmarks.plugin.redaction import veiled_text
-from airflow_bookmarks.plugin.scan.child import LIMITS, Limits, is_allowed, look_below, run_errand
-from airflow_bookmarks.plugin.scan.errand import ERRANDS
+from airflow_bookmarks.plugin.redaction import text_with_names_hidden
+from airflow_bookmarks.plugin.scan.child import LIMITS, Limits, is_allowed, look_below, run_in_child
+from airflow_bookmarks.plugin.scan.task import TASKS
 from airflow_bookmarks.store.transitions.naming import DELETED_VERSION, resolve_name
 
 log = logging.getLogger(__name__)
@@ -42,7 +42,7 @@ _ALL_JOBS = 4  # times as long as for one
 ALL_SHARDS = 4
 _CHILD = 4  # times as long as for what takes no look at files
 
-Ask = Callable[..., Any]  # an errand: what, the job, and its arguments by name
+TaskRunner = Callable[..., Any]  # a task: its name, the job, and its arguments by name
 
 
 @dataclass(frozen=True)
@@ -101,13 +101,15 @@ class PageRequest:
         """Call the store, within the time that is left; `times` as long for requests about many bookmarks."""
         return await self._through(self.backstage.store, call, more_s=(times - 1) * self.backstage.patience_s)
 
-    async def looking(self, call: Callable[[BookmarkHook, Ask], _T], *, is_change: bool = False, times: int = 1) -> _T:
-        """Do an errand that may read files: here without reading any, then in a child, if the deployment allows that.
+    async def with_files(
+        self, call: Callable[[BookmarkHook, TaskRunner], _T], *, is_change: bool = False, times: int = 1
+    ) -> _T:
+        """Do a task that may read files: here without reading any, then in a child, if the deployment allows that.
 
         A child is also used if more is stored than this process unpacks at a time.
 
         Args:
-            call: is given the hook, and what does an errand; it is called again for the child.
+            call: is given the hook, and what does a task; it is called again for the child.
             is_change: what was done here is done, and not done again for what it did not see.
             times: how much longer it may take here than what is about one bookmark.
 
@@ -119,7 +121,7 @@ class PageRequest:
         def here(hook: BookmarkHook) -> _T:
             with looking_below() as permission:
                 try:
-                    return call(hook, partial(ask_here, hook))
+                    return call(hook, partial(run_here, hook))
                 finally:
                     refused.extend(permission.refused)
 
@@ -137,7 +139,7 @@ class PageRequest:
         limits = self.backstage.limits
         return await self._through(
             self.backstage.folders,
-            lambda hook: call(hook, partial(_ask_child, hook, prefixes, limits)),
+            lambda hook: call(hook, partial(_run_child, hook, prefixes, limits)),
             more_s=(max(_CHILD, times) - 1) * self.backstage.patience_s,
         )
 
@@ -188,14 +190,16 @@ class PageRequest:
             return None
         return whole if await self.airflow(lambda: self.person.may_read_each(job.rights)) else None
 
-    async def veiled(self, said: str) -> str:
+    async def with_names_hidden(self, said: str) -> str:
         """Return the text of an error without the names of other jobs that the user may not look at."""
         if not self.asked_for:
             return said
         try:
-            sight = await self.sight()
+            scope = await self.scope()
             times = ALL_SHARDS if len(self.asked_for) > 1 else 1
-            return await self.store(lambda hook: veiled_text(hook.get_conn(), sight, said, self.asked_for), times=times)
+            return await self.store(
+                lambda hook: text_with_names_hidden(hook.get_conn(), scope, said, self.asked_for), times=times
+            )
         except BookmarkError:
             first = self.asked_for[0]
             return f"job {first!r}: this can't be done. {LOGGED}"  # it may name any job
@@ -224,18 +228,18 @@ class PageRequest:
             )
         return job
 
-    async def sight(self) -> Sight:
+    async def scope(self) -> ReadScope:
         """Return which jobs the user may look at."""
-        return await self.airflow(self.person.sight)
+        return await self.airflow(self.person.scope)
 
-    async def _through(self, gate: Bulkhead, call: Callable[[BookmarkHook], _T], *, more_s: float = 0.0) -> _T:
+    async def _through(self, bulkhead: Bulkhead, call: Callable[[BookmarkHook], _T], *, more_s: float = 0.0) -> _T:
         def watched() -> _T:
             # Files are no business of this process, wherever a call might come to them.
             with looking_below(), parsing_at_most(self.backstage.bound), self.backstage.opened.watch() as hook:
                 return call(hook)
 
         left_s = max(0.0, self.deadline + more_s - asyncio.get_running_loop().time())
-        return await gate.run(watched, left_s)
+        return await bulkhead.run(watched, left_s)
 
 
 def _with_bookmark(job: Owned) -> Owned:
@@ -247,15 +251,15 @@ def _with_bookmark(job: Owned) -> Owned:
     return job
 
 
-def ask_here(hook: BookmarkHook, what: str, job: str, **arguments: Any) -> Any:
-    """Do an errand in this process, which reads no file."""
-    return ERRANDS[what](hook.get_conn(), job, **arguments)
+def run_here(hook: BookmarkHook, what: str, job: str, **arguments: Any) -> Any:
+    """Do a task in this process, which reads no file."""
+    return TASKS[what](hook.get_conn(), job, **arguments)
 
 
-def _ask_child(
+def _run_child(
     hook: BookmarkHook, prefixes: Sequence[str], limits: Limits, what: str, job: str, **arguments: Any
 ) -> Any:
-    return run_errand(hook, prefixes, what, job, arguments, limits)
+    return run_in_child(hook, prefixes, what, job, arguments, limits)
 
 
 def owned(hook: BookmarkHook, name: str) -> Owned | None:
@@ -280,12 +284,12 @@ def text(value: object) -> str | None:
     return value if isinstance(value, str) else None
 
 
-async def _visit(request: Request, person: LoggedIn) -> PageRequest:
+async def _page_request(request: Request, person: LoggedIn) -> PageRequest:
     backstage: Backstage = request.app.state.backstage
-    visit = PageRequest(person, backstage, asyncio.get_running_loop().time() + backstage.patience_s)
-    request.state.visit = visit
-    return visit
+    page_request = PageRequest(person, backstage, asyncio.get_running_loop().time() + backstage.patience_s)
+    request.state.page_request = page_request
+    return page_request
 
 
-Visiting = Annotated[PageRequest, Depends(_visit)]
+PageRequestDep = Annotated[PageRequest, Depends(_page_request)]
 JobName = Annotated[str, Path(description="any name of the job", max_length=250)]

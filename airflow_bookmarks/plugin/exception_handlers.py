@@ -73,10 +73,10 @@ class MovedError(errors.ChangedMeanwhileError):
         self.difference = difference
 
 
-class Veiling(Protocol):
+class HidesNames(Protocol):
     """A request that can hide, in the text of an error, the names of jobs that its user may not look at."""
 
-    async def veiled(self, said: str) -> str:
+    async def with_names_hidden(self, said: str) -> str:
         """Return the text without these names."""
         ...
 
@@ -121,9 +121,9 @@ async def _bookmark_error(request: Request, error: Exception) -> JSONResponse:
             return _answer(status, Refusal(error=errors.ShardsLeftError.__name__, message=f"{_IN_PART} {LOGGED}"))
     kind = _TOLD_AS.get(type(error), type(error))
     difference = error.difference if isinstance(error, MovedError) else None
-    visit: Veiling | None = getattr(request.state, "visit", None)
+    asked: HidesNames | None = getattr(request.state, "page_request", None)
     # Who is told of the store's failures is told them whole: they are what would have to be asked for the names.
-    said = str(error) if visit is None or status >= 500 else await visit.veiled(str(error))
+    said = str(error) if asked is None or status >= 500 else await asked.with_names_hidden(str(error))
     if said != str(error):
         log.info("bookmarks page: %s: %s", kind.__name__, error)
     return _answer(status, Refusal(error=kind.__name__, message=redacted(said), difference=difference), headers)

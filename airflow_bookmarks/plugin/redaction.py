@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from airflow_bookmarks.core.run import ContextState
-    from airflow_bookmarks.plugin.auth import Sight
+    from airflow_bookmarks.plugin.auth import ReadScope
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
 
 HIDDEN = "(hidden)"  # no job can have this name
@@ -30,8 +30,8 @@ _BEFORE, _AFTER = r"(?<![\w.~-])", r"(?![\w~-]|\.[\w~-])"  # a full stop ends a 
 _Answer = TypeVar("_Answer", bound=ResponseModel)
 
 
-def veiled(
-    store: BookmarkStore, sight: Sight, answer: _Answer, contexts: Mapping[str, ContextState] | None = None
+def with_names_hidden(
+    store: BookmarkStore, scope: ReadScope, answer: _Answer, contexts: Mapping[str, ContextState] | None = None
 ) -> _Answer:
     """Return an answer about a job that may be looked at, without the names of jobs that may not.
 
@@ -41,22 +41,22 @@ def veiled(
         answer: what is to be told.
         contexts: of the job; what it reads is looked for in texts as well.
     """
-    told = answer.model_dump()
+    result = answer.model_dump()
     reads = {name for state in (contexts or {}).values() if (name := upstream_of(state)) is not None}
-    hidden = hidden_from(store, sight, sorted({*_named(told), *reads}))
+    hidden = hidden_from(store, scope, sorted({*_named(result), *reads}))
     if not hidden:
         return answer
-    return type(answer).model_validate(_without(told, hidden, _any_of(hidden)))
+    return type(answer).model_validate(_without(result, hidden, _any_of(hidden)))
 
 
-def veiled_text(store: BookmarkStore, sight: Sight, said: str, jobs: Iterable[str]) -> str:
+def text_with_names_hidden(store: BookmarkStore, scope: ReadScope, said: str, jobs: Iterable[str]) -> str:
     """Return what an error says of jobs that may be looked at, without the names of neighbours that may not."""
     near: set[str] = set()
     for job in jobs:
         near |= {edge.consumer for edge in store.edges(job)}
         reads = Neighbours.of_job(store, job).reads[job].values()
         near |= {name for state in reads if (name := upstream_of(state)) is not None}
-    hidden = hidden_from(store, sight, sorted(name for name in near if name in said))
+    hidden = hidden_from(store, scope, sorted(name for name in near if name in said))
     return _any_of(hidden).sub(HIDDEN, said) if hidden else said
 
 
@@ -66,30 +66,30 @@ def _any_of(names: Iterable[str]) -> re.Pattern[str]:
     return re.compile(f"{_BEFORE}(?:{either}){_AFTER}")
 
 
-def hidden_from(store: BookmarkStore, sight: Sight, jobs: list[str]) -> set[str]:
+def hidden_from(store: BookmarkStore, scope: ReadScope, jobs: list[str]) -> set[str]:
     """Return those of some jobs that a user may not look at."""
     entries = store.index_entries(jobs)
-    return {job for job in jobs if not sight.sees(entries.get(job))}
+    return {job for job in jobs if not scope.sees(entries.get(job))}
 
 
-def _named(told: Any) -> Iterator[str]:
+def _named(result: Any) -> Iterator[str]:
     """Yield the other jobs that an answer names as such."""
-    if isinstance(told, list):
-        for each in told:
+    if isinstance(result, list):
+        for each in result:
             yield from _named(each)
-    elif isinstance(told, dict):
-        yield from _named_in(told)
-        for each in told.values():
+    elif isinstance(result, dict):
+        yield from _named_in(result)
+        for each in result.values():
             yield from _named(each)
 
 
-def _named_in(told: Mapping[str, Any]) -> Iterable[str]:
-    source, upstream, consumers = told.get("source"), told.get("upstream"), told.get("consumers")
+def _named_in(result: Mapping[str, Any]) -> Iterable[str]:
+    source, upstream, consumers = result.get("source"), result.get("upstream"), result.get("consumers")
     if isinstance(source, str):
         read = upstream_in(source)
         if read is not None:
             yield read
-        elif told.get("kind") == JOB or reads_jobs(str(told.get("kind"))):
+        elif result.get("kind") == JOB or reads_jobs(str(result.get("kind"))):
             yield source
     if isinstance(upstream, str):
         yield upstream
@@ -101,18 +101,18 @@ def _named_in(told: Mapping[str, Any]) -> Iterable[str]:
         yield from (name for name in consumers if isinstance(name, str))
 
 
-def _without(told: Any, hidden: set[str], pattern: re.Pattern[str]) -> Any:
-    if isinstance(told, list):
-        return [_without(each, hidden, pattern) for each in told]
-    if not isinstance(told, dict):
-        return told
-    left = {key: _without(each, hidden, pattern) for key, each in told.items()}
+def _without(result: Any, hidden: set[str], pattern: re.Pattern[str]) -> Any:
+    if isinstance(result, list):
+        return [_without(each, hidden, pattern) for each in result]
+    if not isinstance(result, dict):
+        return result
+    left = {key: _without(each, hidden, pattern) for key, each in result.items()}
     for key in _TEXTS:
         if isinstance(left.get(key), str):
             left[key] = pattern.sub(HIDDEN, left[key])
     if isinstance(left.get("consumers"), dict) and hidden & left["consumers"].keys():
-        left["consumers"] = {job: run for job, run in told["consumers"].items() if job not in hidden}
-        left["hidden_consumers"] = len(told["consumers"]) - len(left["consumers"])
+        left["consumers"] = {job: run for job, run in result["consumers"].items() if job not in hidden}
+        left["hidden_consumers"] = len(result["consumers"]) - len(left["consumers"])
     if isinstance(left.get("consumers"), list):
         left["consumers"] = [HIDDEN if name in hidden else name for name in left["consumers"] if isinstance(name, str)]
     return left

@@ -25,7 +25,7 @@ from airflow_bookmarks.core.text import stored_json
 from airflow_bookmarks.core.text.deflated import deflated, packed_parts
 from airflow_bookmarks.core.text.stored_json import JSON_BOUND, JsonBound, parsing_at_most, read_json
 from airflow_bookmarks.lifecycle.changes.change import Change, apply
-from airflow_bookmarks.plugin.scan.child import LIMITS, _told
+from airflow_bookmarks.plugin.scan.child import LIMITS, _parsed
 from airflow_bookmarks.sinks.clean import CleanList
 from airflow_bookmarks.store.codec import item
 from airflow_bookmarks.store.table import Update
@@ -134,7 +134,7 @@ def one_document(files: list[FileInfo]) -> bytes:
 
 def test_answer_of_a_child_is_bounded() -> None:
     with parsing_at_most(JSON_BOUND), pytest.raises(LookFailedError):
-        _told(b'{"answer":[' + b"[]," * MIB + b"0]}", "copy", LIMITS)
+        _parsed(b'{"answer":[' + b"[]," * MIB + b"0]}", "copy", LIMITS)
 
 
 # ---- the API server

@@ -386,7 +386,7 @@ def test_child_that_dies_before_it_reads_its_errand_has_said_nothing(monkeypatch
     monkeypatch.setattr(child, "_MODULE", "airflow_bookmarks.plugin.no_such_module")
     monkeypatch.setattr(subprocess, "Popen", Dead)
 
-    assert child._spoken(b"{}", child.LIMITS) == b""
+    assert child._exchanged(b"{}", child.LIMITS) == b""
 
 
 STARTS_SOMEBODY = """
@@ -431,7 +431,7 @@ def test_what_a_child_has_started_keeps_nobody_waiting(
 
     monkeypatch.setattr(child, "monotonic", now)
 
-    child._spoken(errand, Limits(life_s=20))
+    child._exchanged(errand, Limits(life_s=20))
 
     assert is_alive(lock)  # it ends by itself
 
@@ -443,6 +443,6 @@ def test_child_takes_no_module_from_the_folder_in_which_it_runs(
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setattr(child, "_MODULE", "tells_its_path")
 
-    said = child._spoken(b"{}", Limits(life_s=600))
+    said = child._exchanged(b"{}", Limits(life_s=600))
 
     assert json.loads(said)[0] == str(tmp_path)

@@ -30,9 +30,9 @@ from airflow_bookmarks.lifecycle.inspect.status import bookmarks
 from airflow_bookmarks.lifecycle.maintenance.retention import collect
 from airflow_bookmarks.lifecycle.maintenance.transfer.exporting import export
 from airflow_bookmarks.lifecycle.state.quarantine import quarantined_files
-from airflow_bookmarks.plugin.auth import Sight
+from airflow_bookmarks.plugin.auth import ReadScope
 from airflow_bookmarks.plugin.presenters.bookmark import damaged_row
-from airflow_bookmarks.plugin.scan.child import LIMITS, _told
+from airflow_bookmarks.plugin.scan.child import LIMITS, _parsed
 from airflow_bookmarks.sources.files.options import FileOptions
 from airflow_bookmarks.sources.files.planner import FileSource
 from airflow_bookmarks.store.table import Update
@@ -117,7 +117,7 @@ def test_why_a_job_is_damaged_is_listed_without_its_password(shop: Shop) -> None
     assert SECRET not in json.dumps(row)
     head = shop.store.heads_or_damage(["copy"])["copy"]
     assert isinstance(head, Exception)
-    everywhere = Sight(frozenset(), frozenset(), True, True, may_see_the_store=True)
+    everywhere = ReadScope(frozenset(), frozenset(), True, True, may_see_the_store=True)
     for why in (head, str(head)):
         assert SECRET not in repr(damaged_row(shop.store.namespace, "copy", {}, why, everywhere))
 
@@ -272,7 +272,7 @@ def test_preview_that_an_operator_logs_is_escaped(shop: Shop) -> None:
 @pytest.mark.parametrize("said", [b"7", b"[]", b"{}", b'"answer"', b"[" * 100_000, b"", b'{"answer":'], ids=range(7))
 def test_what_a_child_says_that_is_no_answer_is_a_look_that_failed(said: bytes) -> None:
     with pytest.raises(LookFailedError, match="before it had an answer"):
-        _told(said, "copy", LIMITS)
+        _parsed(said, "copy", LIMITS)
 
 
 @pytest.mark.parametrize("hidden", HIDDEN)

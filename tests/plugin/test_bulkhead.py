@@ -155,7 +155,7 @@ def test_change_that_took_too_long_is_noted_all_the_same(
     site: Site, hanging: HangingTable, world: World, dags: object
 ) -> None:
     from airflow_bookmarks.plugin.auth import Person
-    from airflow_bookmarks.plugin.dependencies import Owned, ask_here
+    from airflow_bookmarks.plugin.dependencies import Owned, run_here
     from airflow_bookmarks.plugin.routes import change as changing
     from airflow_bookmarks.plugin.schemas import requests
 
@@ -170,7 +170,7 @@ def test_change_that_took_too_long_is_noted_all_the_same(
 
     def change() -> None:
         told = changing._change(
-            backstage.opened.hook(), partial(ask_here, backstage.opened.hook()), found, asked, person
+            backstage.opened.hook(), partial(run_here, backstage.opened.hook()), found, asked, person
         )
         assert told.audited
         done.set()

@@ -13,8 +13,8 @@ from airflow_bookmarks.lifecycle.changes.approval import protect, request
 from airflow_bookmarks.lifecycle.changes.change import Change
 from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
 from airflow_bookmarks.plugin import dependencies as visit
-from airflow_bookmarks.plugin.auth import Sight
-from airflow_bookmarks.plugin.redaction import veiled
+from airflow_bookmarks.plugin.auth import ReadScope
+from airflow_bookmarks.plugin.redaction import with_names_hidden
 from airflow_bookmarks.plugin.schemas.responses import LagList, LagRow, Requested, RequestRow
 from tests.airflow.conftest import World
 
@@ -40,8 +40,8 @@ def row_of_jobs(world: World) -> World:
     return world
 
 
-def sight(*readable: str, assets: bool = False) -> Sight:
-    return Sight(frozenset(readable), frozenset({"flights", "nights"}), assets, False, False)
+def scope(*readable: str, assets: bool = False) -> ReadScope:
+    return ReadScope(frozenset(readable), frozenset({"flights", "nights"}), assets, False, False)
 
 
 def lag_row(**details: Any) -> LagList:
@@ -52,7 +52,7 @@ def lag_row(**details: Any) -> LagList:
 
 def test_text_says_no_name_that_is_hidden_and_every_other_one(row_of_jobs: World) -> None:
     why = f"'{ABOVE}' moved; {ABOVE}.2 and the-{ABOVE} did not, and {OURS} waits for {ABOVE}."
-    (told,) = veiled(row_of_jobs.store, sight("flights"), lag_row(why=why)).lags
+    (told,) = with_names_hidden(row_of_jobs.store, scope("flights"), lag_row(why=why)).lags
 
     assert told.source == "(hidden)"
     assert told.why == f"'(hidden)' moved; {ABOVE}.2 and the-{ABOVE} did not, and {OURS} waits for (hidden)."
@@ -61,14 +61,16 @@ def test_text_says_no_name_that_is_hidden_and_every_other_one(row_of_jobs: World
 def test_job_that_is_not_there_is_hidden_from_whom_it_would_be(world: World) -> None:
     answer = lag_row(why=f"there is no bookmark named {ABOVE!r}")
 
-    assert veiled(world.store, sight("nights"), answer).lags[0].why == "there is no bookmark named '(hidden)'"
-    assert veiled(world.store, sight("nights", assets=True), answer) is answer
+    assert (
+        with_names_hidden(world.store, scope("nights"), answer).lags[0].why == "there is no bookmark named '(hidden)'"
+    )
+    assert with_names_hidden(world.store, scope("nights", assets=True), answer) is answer
 
 
 def test_who_may_look_at_all_is_told_all(row_of_jobs: World) -> None:
     answer = lag_row(why=f"{ABOVE} moved")
 
-    assert veiled(row_of_jobs.store, sight("flights", "nights"), answer) is answer
+    assert with_names_hidden(row_of_jobs.store, scope("flights", "nights"), answer) is answer
 
 
 def test_request_counts_consumers_that_are_hidden(row_of_jobs: World) -> None:
@@ -78,7 +80,7 @@ def test_request_counts_consumers_that_are_hidden(row_of_jobs: World) -> None:
     asked = request(store, OURS, Change("reset"), reason="asked for", who=who, expected_version=version)
     answer = Requested(request=RequestRow(**asked.as_dict(), may_approve=True), said="", audited=True)
 
-    told = veiled(store, sight("flights"), answer).request.preview
+    told = with_names_hidden(store, scope("flights"), answer).request.preview
 
     assert answer.request.preview["consumers"] == {BELOW: 1}
     assert (told["consumers"], told["hidden_consumers"]) == ({}, 1)

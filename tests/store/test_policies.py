@@ -20,7 +20,7 @@ import boto3.session
 import pytest
 
 from airflow_bookmarks.cli.command import VERBS, _parser
-from airflow_bookmarks.cli.verb import Desk
+from airflow_bookmarks.cli.verb import VerbContext
 from airflow_bookmarks.core.errors import NameInvalidError, OptionError, StoreAccessError
 from airflow_bookmarks.core.head import Head
 from airflow_bookmarks.core.job import RunIdentity
@@ -150,7 +150,7 @@ def cli(line: str, who: Identity = ADA) -> Verb:
             (asked,) = protection.requests(world.store, "copy")
             words = words.replace("REQUEST", asked.id)
         given = _parser().parse_args(words.split())
-        assert not given.verb.run(Desk(world.store, lambda: who), given)
+        assert not given.verb.run(VerbContext(world.store, lambda: who), given)
 
     return act
 

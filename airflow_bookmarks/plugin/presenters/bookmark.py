@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from airflow_bookmarks.core.head import Head, Lease
     from airflow_bookmarks.core.run import ContextState, Execution, PlanEntry
     from airflow_bookmarks.lifecycle.changes.approval import Request
-    from airflow_bookmarks.plugin.auth import Person, Sight
+    from airflow_bookmarks.plugin.auth import Person, ReadScope
     from airflow_bookmarks.plugin.schemas.responses import JobState
     from airflow_bookmarks.sources.kind import SetBy
 
@@ -73,11 +73,11 @@ def job_row(namespace: str, job: str, head: Head, entry: Mapping[str, Any], now:
 
 
 def damaged_row(
-    namespace: str, job: str, entry: Mapping[str, Any], why: str | Exception | None, sight: Sight
+    namespace: str, job: str, entry: Mapping[str, Any], why: str | Exception | None, scope: ReadScope
 ) -> JobRow:
     """Return a job that can't be read, with the reason; None: its head is not there."""
     gone = f"the head of job {job!r} is gone, and it had one. Restore the table from a backup or an export."
-    damaged = damage(gone if why is None else why, sight)
+    damaged = damage(gone if why is None else why, scope)
     return JobRow(job=job, namespace=namespace, state="DAMAGED", damaged=damaged, **index_details(entry))
 
 
@@ -97,14 +97,14 @@ def sharded_row(job: str, shards: Sequence[JobRow]) -> JobRow:
     return JobRow(**{name: value for name, value in whole.items() if name != "lease"} | own)
 
 
-def damage(why: str | Exception, sight: Sight) -> str:
+def damage(why: str | Exception, scope: ReadScope) -> str:
     """Say why something of a job can't be read; only users with rights on connections see items, objects and tables."""
-    return redacted(str(why)) if sight.may_see_the_store else _DAMAGED
+    return redacted(str(why)) if scope.may_see_the_store else _DAMAGED
 
 
-def damaged_request(request_id: str, error: StateCorruptError, sight: Sight) -> DamagedRequest:
+def damaged_request(request_id: str, error: StateCorruptError, scope: ReadScope) -> DamagedRequest:
     """Return a request that can't be read, with the reason and what to do."""
-    why = damage(error, sight)
+    why = damage(error, scope)
     # The error itself says what to do, and only some are shown it.
     return DamagedRequest(id=request_id, why=why if ASK_ANEW in why else f"{why} {ASK_ANEW}")
 
@@ -130,7 +130,7 @@ def _holder(lease: Lease) -> Holder:
 
 def context_rows(contexts: Mapping[str, ContextState], planned: Mapping[str, PlanEntry]) -> list[ContextRow]:
     """Return where each context stands, with what its last plan tells of gaps and of the newest partition."""
-    told = {ctx: shown(planned.get(ctx)) for ctx in contexts}
+    result = {ctx: shown(planned.get(ctx)) for ctx in contexts}
     return [
         ContextRow(
             ctx=ctx,
@@ -143,8 +143,8 @@ def context_rows(contexts: Mapping[str, ContextState], planned: Mapping[str, Pla
             position=in_words(state),
             set_by=_set_by(state.kind),
             upstream=upstream_of(state),
-            gaps=_gaps(told[ctx].get("gaps")),
-            newest_partition=told[ctx].get(NEWEST_PARTITION),
+            gaps=_gaps(result[ctx].get("gaps")),
+            newest_partition=result[ctx].get(NEWEST_PARTITION),
         )
         for ctx, state in sorted(contexts.items())
     ]
@@ -197,10 +197,10 @@ def side_row(record: Mapping[str, Any]) -> SideRow:
     )
 
 
-def request_row(asked: Request, person: Person, *, may_change: bool, hides_state: bool) -> RequestRow:
+def request_row(body: Request, person: Person, *, may_change: bool, hides_state: bool) -> RequestRow:
     """Return a request, with whether this user may approve it: not one of their own."""
-    told = hidden(asked.as_dict()) if hides_state else asked.as_dict()
-    return RequestRow(**told, may_approve=may_change and not asked.who.is_same(person.identity))
+    result = hidden(body.as_dict()) if hides_state else body.as_dict()
+    return RequestRow(**result, may_approve=may_change and not body.who.is_same(person.identity))
 
 
 # ---- runs and events

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from airflow_bookmarks.core.errors import BookmarkError
-    from airflow_bookmarks.plugin.auth import Sight
+    from airflow_bookmarks.plugin.auth import ReadScope
     from airflow_bookmarks.plugin.schemas.responses import JobRow, JobState
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
     from airflow_bookmarks.store.stored_item import IndexEntry
@@ -148,21 +148,21 @@ class _Index:
     damage: Mapping[str, BookmarkError]
 
 
-def job_list(store: BookmarkStore, sight: Sight, wanted: JobQuery, all_heads: AllHeads) -> JobList:
+def job_list(store: BookmarkStore, scope: ReadScope, wanted: JobQuery, all_heads: AllHeads) -> JobList:
     """Return a page of jobs; deleted ones are left out."""
-    found = _candidates(store, sight, wanted, all_heads)
+    found = _candidates(store, scope, wanted, all_heads)
     chosen = (
-        _names_by_heads(store, sight, found, wanted, all_heads)
+        _names_by_heads(store, scope, found, wanted, all_heads)
         if wanted.needs_heads
         else _sorted_names(found, wanted.sort)
     )
-    names, rows, heads = _looked_at(store, sight, found, chosen, wanted)
+    names, rows, heads = _looked_at(store, scope, found, chosen, wanted)
     jobs = _in_full(store, rows, heads, wanted.runs)
     return JobList(jobs=jobs, total=len(names), limit=wanted.limit, offset=wanted.offset)
 
 
 def _looked_at(
-    store: BookmarkStore, sight: Sight, found: _Found, names: Sequence[str], wanted: JobQuery
+    store: BookmarkStore, scope: ReadScope, found: _Found, names: Sequence[str], wanted: JobQuery
 ) -> tuple[Sequence[str], list[JobRow], _Heads]:
     """Return the rows of a page as they are now, with their heads, and the names of all requested jobs.
 
@@ -172,7 +172,7 @@ def _looked_at(
     for _ in range(_LOOKS):
         page = _cut(names, wanted)
         heads: _Heads = store.heads_or_damage(_with_heads(found, page))
-        rows = _rows(store, sight, found, page, heads)
+        rows = _rows(store, scope, found, page, heads)
         gone = {row.job for row in rows if wanted.state not in (None, row.state)}
         if not gone:
             break
@@ -181,10 +181,10 @@ def _looked_at(
 
 
 def _names_by_heads(
-    store: BookmarkStore, sight: Sight, found: _Found, wanted: JobQuery, all_heads: AllHeads
+    store: BookmarkStore, scope: ReadScope, found: _Found, wanted: JobQuery, all_heads: AllHeads
 ) -> list[str]:
     heads = all_heads.of(store, _with_heads(found, found))
-    rows = _rows(store, sight, found, list(found), heads)
+    rows = _rows(store, scope, found, list(found), heads)
     chosen = [row for row in rows if wanted.state in (None, row.state)]
     return [row.job for row in _sorted(chosen, wanted.sort)]
 
@@ -192,14 +192,14 @@ def _names_by_heads(
 # ---- which
 
 
-def _candidates(store: BookmarkStore, sight: Sight, wanted: JobQuery, all_heads: AllHeads) -> _Found:
+def _candidates(store: BookmarkStore, scope: ReadScope, wanted: JobQuery, all_heads: AllHeads) -> _Found:
     """Return the index entry of each requested job, or why it can't be read, by name."""
     index, damage = all_heads.index_of(store)
     everything: dict[str, IndexEntry | str] = {**index, **{job: str(why) for job, why in damage.items()}}
     shards = {job: whole for job in everything if (whole := sharded_name(job)) is not None}
     wholes = set(shards.values())
     seen = {
-        job: each for job, each in everything.items() if _is_seen(sight, each) and wanted.matches(job, _details(each))
+        job: each for job, each in everything.items() if _is_seen(scope, each) and wanted.matches(job, _details(each))
     }
     # Of what belongs together all is looked at: whether it does must not depend on who asks.
     marked = [job for job, entry in index.items() if DELETED_VERSION in entry and job in {*seen, *shards, *wholes}]
@@ -212,7 +212,7 @@ def _candidates(store: BookmarkStore, sight: Sight, wanted: JobQuery, all_heads:
     for whole, names in groups_of(job for job in everything if job not in gone).items():
         others = [everything[job] for job in gone if job == whole or shards.get(job) == whole]
         parts = Parts({job: everything[job] for job in sorted(names)}, tuple(others))
-        if not parts.is_seen(sight):
+        if not parts.is_seen(scope):
             continue  # those of its shards that may be looked at stay rows of their own
         for job in names:
             found.pop(job, None)
@@ -221,9 +221,9 @@ def _candidates(store: BookmarkStore, sight: Sight, wanted: JobQuery, all_heads:
     return found
 
 
-def _is_seen(sight: Sight, entry: IndexEntry | str) -> bool:
+def _is_seen(scope: ReadScope, entry: IndexEntry | str) -> bool:
     """Whether a job may be looked at; an entry that can't be read does not name its owner."""
-    return sight.may_read_unknown if isinstance(entry, str) else sight.sees(entry)
+    return scope.may_read_unknown if isinstance(entry, str) else scope.sees(entry)
 
 
 def _details(each: IndexEntry | Parts | str) -> Mapping[str, Any]:
@@ -275,27 +275,27 @@ def _cut(rows: Sequence[_T], wanted: JobQuery) -> Sequence[_T]:
 # ---- what of them
 
 
-def _rows(store: BookmarkStore, sight: Sight, found: _Found, names: Sequence[str], heads: _Heads) -> list[JobRow]:
+def _rows(store: BookmarkStore, scope: ReadScope, found: _Found, names: Sequence[str], heads: _Heads) -> list[JobRow]:
     rows: list[JobRow] = []
     for job in names:
         each = found[job]
         if isinstance(each, Parts):
-            shards = [row_of(store, sight, shard, entry, heads.get(shard)) for shard, entry in each.shards.items()]
+            shards = [row_of(store, scope, shard, entry, heads.get(shard)) for shard, entry in each.shards.items()]
             rows.append(sharded_row(job, shards))
         else:
-            rows.append(row_of(store, sight, job, each, heads.get(job)))
+            rows.append(row_of(store, scope, job, each, heads.get(job)))
     return rows
 
 
 def row_of(
-    store: BookmarkStore, sight: Sight, job: str, entry: IndexEntry | str, head: Head | BookmarkError | None
+    store: BookmarkStore, scope: ReadScope, job: str, entry: IndexEntry | str, head: Head | BookmarkError | None
 ) -> JobRow:
     """Return the row of one bookmark by its index entry and head, each of which may be damaged."""
     if isinstance(entry, str):
-        return damaged_row(store.namespace, job, {}, entry, sight)
+        return damaged_row(store.namespace, job, {}, entry, scope)
     if isinstance(head, Head):
         return job_row(store.namespace, job, head, entry, store.now())
-    return damaged_row(store.namespace, job, entry, head, sight)
+    return damaged_row(store.namespace, job, entry, head, scope)
 
 
 def _in_full(store: BookmarkStore, page: Sequence[JobRow], heads: _Heads, runs: int) -> list[JobRow]:

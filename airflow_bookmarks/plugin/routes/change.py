@@ -18,13 +18,13 @@ from airflow_bookmarks.lifecycle.changes.approval import find_request, protect, 
 from airflow_bookmarks.lifecycle.changes.change import Change
 from airflow_bookmarks.lifecycle.changes.sharing import check_seen_owner
 from airflow_bookmarks.plugin.audit import note
-from airflow_bookmarks.plugin.auth import Person, Sight
+from airflow_bookmarks.plugin.auth import Person, ReadScope
 from airflow_bookmarks.plugin.csrf import same_origin
-from airflow_bookmarks.plugin.dependencies import ALL_SHARDS, Ask, JobName, Owned, Visiting
+from airflow_bookmarks.plugin.dependencies import ALL_SHARDS, JobName, Owned, PageRequestDep, TaskRunner
 from airflow_bookmarks.plugin.exception_handlers import MovedError
 from airflow_bookmarks.plugin.presenters.bookmark import request_row
 from airflow_bookmarks.plugin.presenters.conflict import difference
-from airflow_bookmarks.plugin.redaction import veiled
+from airflow_bookmarks.plugin.redaction import with_names_hidden
 from airflow_bookmarks.plugin.schemas import requests
 from airflow_bookmarks.plugin.schemas.responses import Changed, Preview, Requested
 
@@ -36,134 +36,151 @@ RequestId = Annotated[str, Path(max_length=100, pattern=r"^[0-9A-Za-z]+$")]
 
 
 @router.post("/jobs/{job}/preview")
-async def preview(visit: Visiting, job: JobName, spec: Annotated[requests.ChangeSpec, requests.BY_KIND]) -> Preview:
+async def preview(
+    request: PageRequestDep, job: JobName, spec: Annotated[requests.ChangeSpec, requests.BY_KIND]
+) -> Preview:
     """Say what a change would do, without making it."""
-    found = await visit.changeable(job)
-    sight = await visit.sight()
-    return await visit.looking(lambda hook, ask: _preview(hook, ask, found.key, spec.change(), sight))
+    found = await request.changeable(job)
+    scope = await request.scope()
+    return await request.with_files(lambda hook, do: _preview(hook, do, found.key, spec.change(), scope))
 
 
 @router.post("/jobs/{job}/changes")
-async def change(visit: Visiting, job: JobName, asked: Annotated[requests.ChangeBody, requests.BY_KIND]) -> Changed:
+async def change(
+    request: PageRequestDep, job: JobName, body: Annotated[requests.ChangeBody, requests.BY_KIND]
+) -> Changed:
     """Reset a job, rewind it, set a context or state of it, delete its bookmark, or undo the last of these."""
-    found = await visit.changeable(job)
-    check_confirmed(job, asked.confirm)
-    return await visit.looking(lambda hook, ask: _change(hook, ask, found, asked, visit.person), is_change=True)
+    found = await request.changeable(job)
+    check_confirmed(job, body.confirm)
+    return await request.with_files(lambda hook, do: _change(hook, do, found, body, request.person), is_change=True)
 
 
 @router.post("/jobs/{job}/protection")
-async def protection(visit: Visiting, job: JobName, asked: Annotated[requests.Reason, Body()]) -> Changed:
+async def protection(request: PageRequestDep, job: JobName, body: Annotated[requests.Reason, Body()]) -> Changed:
     """Protect a job: changes of it need the approval of a second person from then on."""
-    found = await visit.changeable(job)
-    return await visit.store(lambda hook: _protect(hook, found, asked.reason, visit.person))
+    found = await request.changeable(job)
+    return await request.store(lambda hook: _protect(hook, found, body.reason, request.person))
 
 
 @router.post("/jobs/{job}/requests", status_code=201)
-async def ask_for(visit: Visiting, job: JobName, asked: Annotated[requests.RequestBody, requests.BY_KIND]) -> Requested:
+async def request_change(
+    request: PageRequestDep, job: JobName, body: Annotated[requests.RequestBody, requests.BY_KIND]
+) -> Requested:
     """Ask for a change of a protected job, which somebody else approves."""
-    found = await visit.changeable(job)
-    check_confirmed(job, asked.confirm)
-    sight = await visit.sight()
-    return await visit.looking(lambda hook, ask: _request(hook, ask, found, asked, visit.person, sight), is_change=True)
+    found = await request.changeable(job)
+    check_confirmed(job, body.confirm)
+    scope = await request.scope()
+    return await request.with_files(
+        lambda hook, do: _request(hook, do, found, body, request.person, scope), is_change=True
+    )
 
 
 @router.post("/jobs/{job}/requests/{id}/approve")
 async def approve_request(
-    visit: Visiting, job: JobName, id: RequestId, asked: Annotated[requests.Approval, Body()]
+    request: PageRequestDep, job: JobName, id: RequestId, body: Annotated[requests.Approval, Body()]
 ) -> Changed:
     """Approve a change that somebody else asked for, and make it."""
-    found = await visit.changeable(job)
-    return await visit.looking(
-        lambda hook, ask: _approve(hook, ask, found, id, asked.force, visit.person), is_change=True
+    found = await request.changeable(job)
+    return await request.with_files(
+        lambda hook, do: _approve(hook, do, found, id, body.force, request.person), is_change=True
     )
 
 
 @router.post("/jobs/{job}/requests/{id}/reject")
 async def reject_request(
-    visit: Visiting, job: JobName, id: RequestId, asked: Annotated[requests.Reason, Body()]
+    request: PageRequestDep, job: JobName, id: RequestId, body: Annotated[requests.Reason, Body()]
 ) -> Requested:
     """Turn down a change that somebody asked for."""
-    found = await visit.changeable(job)
-    sight = await visit.sight()
-    return await visit.store(lambda hook: _reject(hook, found, id, asked.reason, visit.person, sight))
+    found = await request.changeable(job)
+    scope = await request.scope()
+    return await request.store(lambda hook: _reject(hook, found, id, body.reason, request.person, scope))
 
 
 # ---- within the store's threads. The row in Airflow's log is written there as well: nobody may wait for it any more
 
 
-def _preview(hook: BookmarkHook, ask_for: Ask, job: str, spec: Change, sight: Sight) -> Preview:
+def _preview(hook: BookmarkHook, do: TaskRunner, job: str, spec: Change, scope: ReadScope) -> Preview:
     store = hook.get_conn()
-    told = ask_for("preview", job, change=asdict(spec))
-    told = hidden(told) if hook.hides_state else told
+    result = do("preview", job, change=asdict(spec))
+    result = hidden(result) if hook.hides_state else result
     head = store.head(job)
-    answer = Preview(**told, hidden_consumers=0, needs_approval=head.protected)
-    return veiled(store, sight, answer, head.contexts)
+    answer = Preview(**result, hidden_consumers=0, needs_approval=head.protected)
+    return with_names_hidden(store, scope, answer, head.contexts)
 
 
-def _change(hook: BookmarkHook, ask_for: Ask, found: Owned, asked: requests.ChangeBody, person: Person) -> Changed:
-    version, who = asked.expected_version, asdict(person.identity)
-    terms = {"reason": asked.reason, "force": asked.force, "expected_version": version, "who": who}
+def _change(hook: BookmarkHook, do: TaskRunner, found: Owned, body: requests.ChangeBody, person: Person) -> Changed:
+    version, who = body.expected_version, asdict(person.identity)
+    terms = {"reason": body.reason, "force": body.force, "expected_version": version, "who": who}
 
     def make() -> dict[str, Any]:
-        change = asdict(asked.change())
-        made: dict[str, Any] = ask_for("change", found.key, change=change, terms=terms, typed_name=asked.confirm)
+        change = asdict(body.change())
+        made: dict[str, Any] = do("change", found.key, change=change, terms=terms, typed_name=body.confirm)
         return made
 
-    told = or_moved(hook, found, version, make, person.sight)
-    details = {**_details_of(asked.change()), "reason": asked.reason, "force": asked.force}
-    return answer_of(found, person, told, details)
+    result = or_conflict(hook, found, version, make, person.scope)
+    details = {**_details_of(body.change()), "reason": body.reason, "force": body.force}
+    return answer_of(found, person, result, details)
 
 
 def _protect(hook: BookmarkHook, found: Owned, reason: str, person: Person) -> Changed:
-    told = protect(hook.get_conn(), found.key, reason=reason, who=person.identity)
-    return answer_of(found, person, told, {"reason": reason})
+    result = protect(hook.get_conn(), found.key, reason=reason, who=person.identity)
+    return answer_of(found, person, result, {"reason": reason})
 
 
 def _request(
-    hook: BookmarkHook, ask_for: Ask, found: Owned, asked: requests.RequestBody, person: Person, sight: Sight
+    hook: BookmarkHook,
+    do: TaskRunner,
+    found: Owned,
+    body: requests.RequestBody,
+    person: Person,
+    scope: ReadScope,
 ) -> Requested:
-    store, spec, version = hook.get_conn(), asked.change(), asked.expected_version
+    store, spec, version = hook.get_conn(), body.change(), body.expected_version
 
     def make() -> Requested:
-        if isinstance(asked, requests.OwnerSeen):
-            check_seen_owner(store, found.key, found.shards, spec, asked.seen, is_request=True)
-        arguments = {"change": asdict(spec), "reason": asked.reason, "who": asdict(person.identity)}
-        request_id = ask_for("request", found.key, **arguments, expected_version=version)
+        if isinstance(body, requests.OwnerSeen):
+            check_seen_owner(store, found.key, found.shards, spec, body.seen, is_request=True)
+        arguments = {"change": asdict(spec), "reason": body.reason, "who": asdict(person.identity)}
+        request_id = do("request", found.key, **arguments, expected_version=version)
         made = find_request(store, found.key, request_id)
-        details = {**_details_of(spec), "reason": asked.reason, "request": made.id}
+        details = {**_details_of(spec), "reason": body.reason, "request": made.id}
         is_noted = _note("bookmark.request", found, person, details)
         until = f"{made.valid_until:%Y-%m-%d %H:%M} UTC"
         said = f"a {spec.kind} of job {found.key!r} is asked for; another person has to approve it until {until}"
-        told = Requested(
+        result = Requested(
             request=request_row(made, person, may_change=True, hides_state=hook.hides_state),
             said=said,
             audited=is_noted,
         )
-        return veiled(store, sight, told)
+        return with_names_hidden(store, scope, result)
 
-    return or_moved(hook, found, version, make, lambda: sight)
-
-
-def _approve(hook: BookmarkHook, ask_for: Ask, found: Owned, request_id: str, force: bool, person: Person) -> Changed:
-    told = ask_for("approve", found.key, request_id=request_id, who=asdict(person.identity), force=force)
-    details = {"request": request_id, "requested_by": told["requested_by"], "force": force}
-    return answer_of(found, person, told, details, event="bookmark.approve")
+    return or_conflict(hook, found, version, make, lambda: scope)
 
 
-def _reject(hook: BookmarkHook, found: Owned, request_id: str, reason: str, person: Person, sight: Sight) -> Requested:
+def _approve(hook: BookmarkHook, do: TaskRunner, found: Owned, request_id: str, force: bool, person: Person) -> Changed:
+    result = do("approve", found.key, request_id=request_id, who=asdict(person.identity), force=force)
+    details = {"request": request_id, "requested_by": result["requested_by"], "force": force}
+    return answer_of(found, person, result, details, event="bookmark.approve")
+
+
+def _reject(
+    hook: BookmarkHook, found: Owned, request_id: str, reason: str, person: Person, scope: ReadScope
+) -> Requested:
     store = hook.get_conn()
     turned_down = reject(store, found.key, request_id, reason=reason, who=person.identity)
     is_noted = _note("bookmark.reject", found, person, {"request": request_id, "reason": reason})
     said = f"request {request_id} of job {found.key!r} is rejected; nothing else was changed"
-    told = Requested(
+    result = Requested(
         request=request_row(turned_down, person, may_change=True, hides_state=hook.hides_state),
         said=said,
         audited=is_noted,
     )
-    return veiled(store, sight, told)
+    return with_names_hidden(store, scope, result)
 
 
-def or_moved(hook: BookmarkHook, found: Owned, seen: int, make: Callable[[], _T], sight: Callable[[], Sight]) -> _T:
+def or_conflict(
+    hook: BookmarkHook, found: Owned, seen: int, make: Callable[[], _T], scope: Callable[[], ReadScope]
+) -> _T:
     """Make a change; if the job moved since it was looked at, say what happened meanwhile (of shards: that it did)."""
     try:
         return make()
@@ -171,8 +188,8 @@ def or_moved(hook: BookmarkHook, found: Owned, seen: int, make: Callable[[], _T]
         if found.shards:
             raise
         store, job = hook.get_conn(), found.key
-        told = veiled(store, sight(), difference(store, job, seen), store.head(job).contexts)
-        raise MovedError(str(error), told) from error
+        result = with_names_hidden(store, scope(), difference(store, job, seen), store.head(job).contexts)
+        raise MovedError(str(error), result) from error
 
 
 def times_of(found: Owned) -> int:
@@ -209,11 +226,11 @@ def check_confirmed(job: str, confirm: str) -> None:
 
 
 def answer_of(
-    found: Owned, person: Person, told: dict[str, Any], details: dict[str, Any], *, event: str | None = None
+    found: Owned, person: Person, result: dict[str, Any], details: dict[str, Any], *, event: str | None = None
 ) -> Changed:
     """Note a change that was made in Airflow's log, and return what is told of it."""
     kept: dict[str, Any] = {
-        name: told[name]
+        name: result[name]
         for name in (
             "epoch",
             "version",
@@ -223,11 +240,11 @@ def answer_of(
             "shards",
             "unchanged_shards",
         )
-        if name in told
+        if name in result
     }
-    is_noted = _note(event or f"bookmark.{told['change']}", found, person, {**details, **kept})
-    shown = {name: value for name, value in told.items() if name != "by_shard"}
-    return Changed(**shown, said=_in_words(told), audited=is_noted)
+    is_noted = _note(event or f"bookmark.{result['change']}", found, person, {**details, **kept})
+    shown = {name: value for name, value in result.items() if name != "by_shard"}
+    return Changed(**shown, said=_in_words(result), audited=is_noted)
 
 
 def _note(event: str, found: Owned, person: Person, details: dict[str, Any]) -> bool:
@@ -243,25 +260,25 @@ def _details_of(spec: Change) -> dict[str, Any]:
     return {name: value for name, value in details.items() if value is not None}
 
 
-def _in_words(told: dict[str, Any]) -> str:
-    job, kind = told["job"], told["change"]
-    if "protected" in told:
-        how = "protected: a change needs a second person" if told["protected"] else "not protected any more"
+def _in_words(result: dict[str, Any]) -> str:
+    job, kind = result["job"], result["change"]
+    if "protected" in result:
+        how = "protected: a change needs a second person" if result["protected"] else "not protected any more"
         return f"job {job!r} is {how}"
-    if "owner" in told:
-        shared = ", ".join(map(repr, told["shared_with"]))
-        which = f" in {told['shards']} of its virtual shards" if told.get("shards") else ""
+    if "owner" in result:
+        shared = ", ".join(map(repr, result["shared_with"]))
+        which = f" in {result['shards']} of its virtual shards" if result.get("shards") else ""
         also = f", and may be run by {shared} too" if shared else ""
-        return f"job {job!r} belongs to DAG {told['owner']!r}{which}{also}"
-    undone, clean, sinks = told["undone_run_count"], told["files_to_clean"], told["outputs_to_clean"]
+        return f"job {job!r} belongs to DAG {result['owner']!r}{which}{also}"
+    undone, clean, sinks = result["undone_run_count"], result["files_to_clean"], result["outputs_to_clean"]
     runs = f"{undone} run{'' if undone == 1 else 's'} undone" if undone else "no run undone"
     told_files = [f"{clean} file{'' if clean == 1 else 's'}"] if clean else []
     elsewhere = f"what {sinks} output{'' if sinks == 1 else 's'} in other sinks hold{'s' if sinks == 1 else ''}"
     removed = " and ".join([*told_files, *([elsewhere] if sinks else [])])
     files = f", {removed} to be removed by the next run" if removed else ""
-    if "by_shard" in told:
-        shards, same = told["shards"], told["unchanged_shards"]
+    if "by_shard" in result:
+        shards, same = result["shards"], result["unchanged_shards"]
         left = f"; {same} stood there already" if same else ""
         return f"{kind} of sharded job {job!r} is made in {shards} of its virtual shards{left}: {runs}{files}"
-    epoch = told["epoch"]["after"]
-    return f"{kind} of job {job!r} is made: {runs}{files}; it stands after run {told['to_run']}, in epoch {epoch}"
+    epoch = result["epoch"]["after"]
+    return f"{kind} of job {job!r} is made: {runs}{files}; it stands after run {result['to_run']}, in epoch {epoch}"

@@ -13,8 +13,8 @@ from airflow_bookmarks.lifecycle.changes.sharing import OwnerChangePreview as Se
 from airflow_bookmarks.lifecycle.changes.sharing import change_seen_owner, preview_owner
 from airflow_bookmarks.plugin.auth import Person
 from airflow_bookmarks.plugin.csrf import same_origin
-from airflow_bookmarks.plugin.dependencies import JobName, Owned, Visiting
-from airflow_bookmarks.plugin.routes.change import answer_of, check_confirmed, noted_in_part, or_moved, times_of
+from airflow_bookmarks.plugin.dependencies import JobName, Owned, PageRequestDep
+from airflow_bookmarks.plugin.routes.change import answer_of, check_confirmed, noted_in_part, or_conflict, times_of
 from airflow_bookmarks.plugin.schemas import requests
 from airflow_bookmarks.plugin.schemas.responses import Changed, OwnershipPreview
 
@@ -23,29 +23,31 @@ router = APIRouter(tags=["ownership"], dependencies=[Depends(same_origin)])
 
 @router.post("/jobs/{job}/ownership/preview")
 async def preview(
-    visit: Visiting, job: JobName, spec: Annotated[requests.OwnerSpec, requests.BY_KIND]
+    request: PageRequestDep, job: JobName, spec: Annotated[requests.OwnerSpec, requests.BY_KIND]
 ) -> OwnershipPreview:
     """Say what a share, unshare or hand-over would do, without making it."""
-    found = await visit.changeable_job(job)
-    seen = await visit.store(
+    found = await request.changeable_job(job)
+    seen = await request.store(
         lambda hook: preview_owner(hook.get_conn(), found.key, found.shards, spec.change()), times=times_of(found)
     )
-    return await visit.airflow(lambda: _preview(seen, spec.dag, visit.person))
+    return await request.airflow(lambda: _preview(seen, spec.dag, request.person))
 
 
 @router.post("/jobs/{job}/ownership")
-async def change(visit: Visiting, job: JobName, asked: Annotated[requests.OwnerBody, requests.BY_KIND]) -> Changed:
+async def change(
+    request: PageRequestDep, job: JobName, body: Annotated[requests.OwnerBody, requests.BY_KIND]
+) -> Changed:
     """Share a job with another DAG, take that back, or hand the job over."""
-    found = await visit.changeable_job(job)
-    check_confirmed(job, asked.confirm)
-    return await visit.store(lambda hook: _change(hook, found, asked, visit.person), times=times_of(found))
+    found = await request.changeable_job(job)
+    check_confirmed(job, body.confirm)
+    return await request.store(lambda hook: _change(hook, found, body, request.person), times=times_of(found))
 
 
 def _preview(seen: Seen, dag: str, person: Person) -> OwnershipPreview:
-    told = seen.as_dict()
+    result = seen.as_dict()
     is_same = {*seen.asked_of} == {*seen.asked_of_after}  # who asks may change it now
     return OwnershipPreview(
-        **{name: value for name, value in told.items() if name not in ("kind", "is_protected")},
+        **{name: value for name, value in result.items() if name not in ("kind", "is_protected")},
         change=seen.kind,
         dag=dag,
         is_seen=person.sees_dag(dag),
@@ -54,15 +56,15 @@ def _preview(seen: Seen, dag: str, person: Person) -> OwnershipPreview:
     )
 
 
-def _change(hook: BookmarkHook, found: Owned, asked: requests.OwnerBody, person: Person) -> Changed:
-    store, wanted = hook.get_conn(), asked.change()
+def _change(hook: BookmarkHook, found: Owned, body: requests.OwnerBody, person: Person) -> Changed:
+    store, wanted = hook.get_conn(), body.change()
 
     def make() -> dict[str, Any]:
         who = person.identity.signature
-        return change_seen_owner(store, found.key, found.shards, wanted, asked.seen, reason=asked.reason, who=who)
+        return change_seen_owner(store, found.key, found.shards, wanted, body.seen, reason=body.reason, who=who)
 
-    details: dict[str, Any] = {"dag": wanted.dag, "owner_before": asked.expected_owner, "reason": asked.reason}
+    details: dict[str, Any] = {"dag": wanted.dag, "owner_before": body.expected_owner, "reason": body.reason}
     details |= {"renamed": True} if wanted.renamed else {}
     with noted_in_part(found, person, f"bookmark.{wanted.kind}", details):
-        told = or_moved(hook, found, asked.expected_version, make, person.sight)
-    return answer_of(found, person, told, details)
+        result = or_conflict(hook, found, body.expected_version, make, person.scope)
+    return answer_of(found, person, result, details)

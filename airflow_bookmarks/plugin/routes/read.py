@@ -15,8 +15,8 @@ from airflow_bookmarks.lifecycle.history.state_values import state_values
 from airflow_bookmarks.lifecycle.inspect.lag import Neighbours
 from airflow_bookmarks.lifecycle.inspect.runs import row
 from airflow_bookmarks.lifecycle.state.positions import last_plans
-from airflow_bookmarks.plugin.auth import Sight
-from airflow_bookmarks.plugin.dependencies import Ask, JobName, Owned, Visiting
+from airflow_bookmarks.plugin.auth import ReadScope
+from airflow_bookmarks.plugin.dependencies import JobName, Owned, PageRequestDep, TaskRunner
 from airflow_bookmarks.plugin.presenters.bookmark import (
     context_rows,
     damage,
@@ -31,7 +31,7 @@ from airflow_bookmarks.plugin.presenters.bookmark import (
 )
 from airflow_bookmarks.plugin.presenters.job_list import JobQuery, Sort, job_list, lag_states, row_of
 from airflow_bookmarks.plugin.presenters.sharded_job import live_shards
-from airflow_bookmarks.plugin.redaction import hidden_from, veiled
+from airflow_bookmarks.plugin.redaction import hidden_from, with_names_hidden
 from airflow_bookmarks.plugin.scan.child import may_look
 from airflow_bookmarks.plugin.schemas.responses import (
     ConsumerRow,
@@ -75,17 +75,17 @@ TaskName = Annotated[str | None, Query(max_length=250)]
 
 
 @router.get("/me")
-async def me(visit: Visiting) -> Me:
+async def me(request: PageRequestDep) -> Me:
     """Say who is logged in, and what they may do with jobs that belong to no DAG. Asks nothing of the store."""
-    may_read = await visit.airflow(visit.person.may_read_assets)
-    may_change = await visit.airflow(visit.person.may_change_assets)
+    may_read = await request.airflow(request.person.may_read_assets)
+    may_change = await request.airflow(request.person.may_change_assets)
     may = May(read_jobs_without_dag=may_read, change_jobs_without_dag=may_change)
-    return Me(name=visit.person.name, may=may, package_version=__version__)
+    return Me(name=request.person.name, may=may, package_version=__version__)
 
 
 @router.get("/jobs")
 async def jobs(
-    visit: Visiting,
+    request: PageRequestDep,
     search: Search = "",
     state: JobState | None = None,
     sort: Sort = "job",
@@ -95,14 +95,14 @@ async def jobs(
 ) -> JobList:
     """List the jobs that the user may look at."""
     wanted = JobQuery(search, state, sort, limit, offset, runs)
-    sight = await visit.sight()
-    ask = visit.all_jobs if wanted.needs_heads else visit.store
-    return await ask(lambda hook: job_list(hook.get_conn(), sight, wanted, visit.backstage.heads))
+    scope = await request.scope()
+    do = request.all_jobs if wanted.needs_heads else request.store
+    return await do(lambda hook: job_list(hook.get_conn(), scope, wanted, request.backstage.heads))
 
 
 @router.get("/dags/{dag_id}/jobs")
 async def jobs_of_dag(
-    visit: Visiting,
+    request: PageRequestDep,
     dag_id: DagName,
     task_id: TaskName = None,
     limit: Limit = 50,
@@ -111,102 +111,104 @@ async def jobs_of_dag(
 ) -> JobList:
     """List the jobs that belong to a DAG, or to one of its tasks; none where the user may not look at the DAG."""
     wanted = JobQuery(limit=limit, offset=offset, runs=runs, dag_id=dag_id, task_id=task_id)
-    sight = await visit.sight()
-    return await visit.store(lambda hook: job_list(hook.get_conn(), sight, wanted, visit.backstage.heads))
+    scope = await request.scope()
+    return await request.store(lambda hook: job_list(hook.get_conn(), scope, wanted, request.backstage.heads))
 
 
 @router.get("/jobs/{job}")
-async def one_job(visit: Visiting, job: JobName) -> Job:
+async def one_job(request: PageRequestDep, job: JobName) -> Job:
     """Tell all of a job that is to be known at one look."""
-    found = await visit.readable_job(job)
-    may_change = await visit.airflow(lambda: visit.person.may_change_each(found.rights))
-    sight = await visit.sight()
+    found = await request.readable_job(job)
+    may_change = await request.airflow(lambda: request.person.may_change_each(found.rights))
+    scope = await request.scope()
     if found.shards:
-        return await visit.store(lambda hook: _sharded_job(hook, found, sight, may_change))
-    told = await visit.store(lambda hook: _job(hook, found, visit, sight, may_change))
-    return told.model_copy(update={"sharded_job": await visit.sharded_job_of(found.key)})
+        return await request.store(lambda hook: _sharded_job(hook, found, scope, may_change))
+    result = await request.store(lambda hook: _job(hook, found, request, scope, may_change))
+    return result.model_copy(update={"sharded_job": await request.sharded_job_of(found.key)})
 
 
 @router.get("/jobs/{job}/runs")
 async def runs_of(
-    visit: Visiting,
+    request: PageRequestDep,
     job: JobName,
     limit: Limit = 50,
     before: Annotated[str | None, Query(pattern=_CURSOR, description="`next` of the page before")] = None,
 ) -> RunList:
     """List the runs of a job, newest first, with those that failed, were given up or undone."""
-    found = await visit.readable(job)
-    sight = await visit.sight()
+    found = await request.readable(job)
+    scope = await request.scope()
     cursor = None if before is None else RunKey.parse(before)
-    return await visit.store(lambda hook: _runs(hook.get_conn(), found.key, sight, limit, cursor))
+    return await request.store(lambda hook: _runs(hook.get_conn(), found.key, scope, limit, cursor))
 
 
 @router.get("/jobs/{job}/runs/{number}/files")
 async def files_of(
-    visit: Visiting,
+    request: PageRequestDep,
     job: JobName,
     number: Annotated[int, Path(ge=1, lt=10**10)],
     limit: Limit = 50,
     offset: Offset = 0,
 ) -> FileList:
     """List the files that a run of the living history has read."""
-    found = await visit.readable(job)
-    told = await visit.looking(lambda hook, ask: ask("files", found.key, number=number, offset=offset, limit=limit))
-    rows = [FileRow(**each) for each in told["files"]]
-    return FileList(files=rows, total=told["total"], limit=limit, offset=offset)
+    found = await request.readable(job)
+    result = await request.with_files(
+        lambda hook, do: do("files", found.key, number=number, offset=offset, limit=limit)
+    )
+    rows = [FileRow(**each) for each in result["files"]]
+    return FileList(files=rows, total=result["total"], limit=limit, offset=offset)
 
 
 @router.get("/jobs/{job}/events")
-async def events_of(visit: Visiting, job: JobName, limit: Limit = 50, offset: Offset = 0) -> EventList:
+async def events_of(request: PageRequestDep, job: JobName, limit: Limit = 50, offset: Offset = 0) -> EventList:
     """List the changes, replays, requests and decisions of a job, newest first."""
-    found = await visit.readable(job)
-    sight = await visit.sight()
-    return await visit.store(lambda hook: _events(hook.get_conn(), found.key, sight, limit, offset))
+    found = await request.readable(job)
+    scope = await request.scope()
+    return await request.store(lambda hook: _events(hook.get_conn(), found.key, scope, limit, offset))
 
 
 @router.get("/jobs/{job}/pending")
-async def pending_of(visit: Visiting, job: JobName) -> Pending:
+async def pending_of(request: PageRequestDep, job: JobName) -> Pending:
     """Tell what the next run of a job would read, or what its last run left, where its folders are not looked at."""
-    found = await visit.readable(job)
-    sight = await visit.sight()
-    return await visit.looking(
-        lambda hook, ask: _of_sources(hook, found.key, sight, Pending(**ask("pending", found.key)))
+    found = await request.readable(job)
+    scope = await request.scope()
+    return await request.with_files(
+        lambda hook, do: _of_sources(hook, found.key, scope, Pending(**do("pending", found.key)))
     )
 
 
 @router.get("/jobs/{job}/lag")
-async def lag_of(visit: Visiting, job: JobName) -> LagList:
+async def lag_of(request: PageRequestDep, job: JobName) -> LagList:
     """Tell how far a job is behind each job and each folder that it reads, or was, where that is not looked at."""
-    found = await visit.readable(job)
-    sight = await visit.sight()
-    return await visit.looking(lambda hook, ask: _of_sources(hook, found.key, sight, _lags(hook, ask, found.key)))
+    found = await request.readable(job)
+    scope = await request.scope()
+    return await request.with_files(lambda hook, do: _of_sources(hook, found.key, scope, _lags(hook, do, found.key)))
 
 
 @router.get("/jobs/{job}/graph")
-async def graph_of(visit: Visiting, job: JobName) -> Graph:
+async def graph_of(request: PageRequestDep, job: JobName) -> Graph:
     """Tell what a job depends on and what depends on it, as far as the user may look at it."""
-    found = await visit.readable(job)
-    sight = await visit.sight()
-    return await visit.all_jobs(lambda hook: _graph(hook, found.key, sight))
+    found = await request.readable(job)
+    scope = await request.scope()
+    return await request.all_jobs(lambda hook: _graph(hook, found.key, scope))
 
 
 # ---- within the store's threads
 
 
-def _job(hook: BookmarkHook, found: Owned, visit: Visiting, sight: Sight, may_change: bool) -> Job:
+def _job(hook: BookmarkHook, found: Owned, request: PageRequestDep, scope: ReadScope, may_change: bool) -> Job:
     store, key = hook.get_conn(), found.key
     head = store.heads_or_damage([key]).get(key)
     entry = store.index_entry(key) or {}
     if not isinstance(head, Head):
-        base = damaged_row(store.namespace, key, entry, head, sight)
+        base = damaged_row(store.namespace, key, entry, head, scope)
         return Job(**base.model_dump(), **_NOTHING_MORE, default_option=hook.default_option, may_change=may_change,
                    may_look=may_look())  # fmt: skip
     edges = store.edges(key)
-    seen = hidden_from(store, sight, [edge.consumer for edge in edges])
-    asked, damaged = _asked(store, key)
+    seen = hidden_from(store, scope, [edge.consumer for edge in edges])
+    body, damaged = _asked(store, key)
     base = job_row(store.namespace, key, head, entry, store.now())
     more = {"lag": lag_states(store, {key: head}).get(key), "is_deleted": is_deleted(entry, head)}
-    told = Job(
+    result = Job(
         **base.model_copy(update=more).model_dump(),
         contexts=context_rows(head.contexts, last_plans(store, key, head)),
         consumers=[
@@ -214,55 +216,55 @@ def _job(hook: BookmarkHook, found: Owned, visit: Visiting, sight: Sight, may_ch
             for edge in edges
             if edge.consumer not in seen
         ],
-        job_state=_state(hook, key, head, sight),
+        job_state=_state(hook, key, head, scope),
         hidden_consumers=len(seen),
         requests=[
-            request_row(each, visit.person, may_change=may_change, hides_state=hook.hides_state) for each in asked
+            request_row(each, request.person, may_change=may_change, hides_state=hook.hides_state) for each in body
         ],
-        damaged_requests=[damaged_request(name, error, sight) for name, error in damaged.items()],
+        damaged_requests=[damaged_request(name, error, scope) for name, error in damaged.items()],
         side_runs=[side_row(record) for record in store.sides(key)[: -_SIDE_RUNS - 1 : -1]],
         default_option=hook.default_option,
         may_change=may_change,
         may_look=may_look(),
     )
-    return veiled(store, sight, told, head.contexts)
+    return with_names_hidden(store, scope, result, head.contexts)
 
 
-def _sharded_job(hook: BookmarkHook, found: Owned, sight: Sight, may_change: bool) -> Job:
+def _sharded_job(hook: BookmarkHook, found: Owned, scope: ReadScope, may_change: bool) -> Job:
     store = hook.get_conn()
     live = live_shards(store, found.shards)
-    rows = [row_of(store, sight, shard, entry, head) for shard, (entry, head) in live.items()]
+    rows = [row_of(store, scope, shard, entry, head) for shard, (entry, head) in live.items()]
     whole = sharded_row(found.key, rows)
     return Job(**whole.model_dump(), **_NOTHING_MORE, default_option=hook.default_option, may_change=may_change,
                may_look=may_look(), shard_rows=rows)  # fmt: skip
 
 
-def _state(hook: BookmarkHook, job: str, head: Head, sight: Sight) -> dict[str, str]:
+def _state(hook: BookmarkHook, job: str, head: Head, scope: ReadScope) -> dict[str, str]:
     try:
         state = shown_states(state_values(hook.get_conn(), job, head.contexts))
     except StateCorruptError as error:
-        state = {STATE_CONTEXT: damage(f"can't be read: {error}", sight)}
+        state = {STATE_CONTEXT: damage(f"can't be read: {error}", scope)}
     return dict.fromkeys(state, HIDDEN) if hook.hides_state else state
 
 
 def _asked(store: BookmarkStore, job: str) -> tuple[list[Request], dict[str, StateCorruptError]]:
     """Return the requests that wait for somebody and the last of those that do not any more, and the damaged ones."""
-    asked, damaged = requests_or_damage(store, job, with_closed=True)
-    closed = [each for each in asked if each.state not in (OPEN, APPROVED)][-_CLOSED_REQUESTS:]
-    return [each for each in asked if each.state in (OPEN, APPROVED) or each in closed], damaged
+    body, damaged = requests_or_damage(store, job, with_closed=True)
+    closed = [each for each in body if each.state not in (OPEN, APPROVED)][-_CLOSED_REQUESTS:]
+    return [each for each in body if each.state in (OPEN, APPROVED) or each in closed], damaged
 
 
-def _of_sources(hook: BookmarkHook, job: str, sight: Sight, told: _Told) -> _Told:
+def _of_sources(hook: BookmarkHook, job: str, scope: ReadScope, result: _Told) -> _Told:
     store = hook.get_conn()
-    return veiled(store, sight, told, store.head(job).contexts)
+    return with_names_hidden(store, scope, result, store.head(job).contexts)
 
 
-def _lags(hook: BookmarkHook, ask: Ask, job: str) -> LagList:
+def _lags(hook: BookmarkHook, do: TaskRunner, job: str) -> LagList:
     looked_at = to_text(hook.get_conn().now())
-    return LagList(lags=[LagRow(**each) for each in ask("lag", job)], looked_at=looked_at)
+    return LagList(lags=[LagRow(**each) for each in do("lag", job)], looked_at=looked_at)
 
 
-def _runs(store: BookmarkStore, job: str, sight: Sight, limit: int, before: RunKey | None) -> RunList:
+def _runs(store: BookmarkStore, job: str, scope: ReadScope, limit: int, before: RunKey | None) -> RunList:
     head = store.head(job)
     found: list[tuple[RunKey, Run | Exception]] = []
     if before is not None:
@@ -278,32 +280,32 @@ def _runs(store: BookmarkStore, job: str, sight: Sight, limit: int, before: RunK
     rows = [
         run_row(row(run, living), executions.get(run.run_id))
         if isinstance(run, Run)
-        else RunRow(number=key.number, fence=key.fence, state="DAMAGED", error=damage(run, sight))
+        else RunRow(number=key.number, fence=key.fence, state="DAMAGED", error=damage(run, scope))
         for key, run in page
     ]
-    told = RunList(runs=rows, next=str(page[-1][0]) if more else None)
-    return veiled(store, sight, told, head.contexts)
+    result = RunList(runs=rows, next=str(page[-1][0]) if more else None)
+    return with_names_hidden(store, scope, result, head.contexts)
 
 
-def _events(store: BookmarkStore, job: str, sight: Sight, limit: int, offset: int) -> EventList:
+def _events(store: BookmarkStore, job: str, scope: ReadScope, limit: int, offset: int) -> EventList:
     events = store.events(job)
     page = [event_row(event) for event in events[::-1][offset : offset + limit]]
-    told = EventList(events=page, total=len(events), limit=limit, offset=offset)
+    result = EventList(events=page, total=len(events), limit=limit, offset=offset)
     # A job that went back along with an upstream gives that as the reason, and may have nothing of it on its head then.
     is_readable = isinstance(store.heads_or_damage([job]).get(job), Head)
-    return veiled(store, sight, told, Neighbours.of_job(store, job).reads[job] if is_readable else None)
+    return with_names_hidden(store, scope, result, Neighbours.of_job(store, job).reads[job] if is_readable else None)
 
 
-def _graph(hook: BookmarkHook, job: str, sight: Sight) -> Graph:
-    told: dict[str, Any] = hook.graph(job)
+def _graph(hook: BookmarkHook, job: str, scope: ReadScope) -> Graph:
+    result: dict[str, Any] = hook.graph(job)
     owners = job_keys(hook.get_conn())
     hidden = {
-        node["name"] for node in told["nodes"] if node["kind"] == "job" and not sight.sees(owners.get(node["name"]))
+        node["name"] for node in result["nodes"] if node["kind"] == "job" and not scope.sees(owners.get(node["name"]))
     }
-    reads = [each for each in told["reads"] if not {each["job"], each["source"]} & hidden]
+    reads = [each for each in result["reads"] if not {each["job"], each["source"]} & hidden]
     touched = {name for each in reads for name in (each["job"], each["source"])} | {job}
-    nodes = [node for node in told["nodes"] if node["name"] in touched or (node["kind"] == "job")]
+    nodes = [node for node in result["nodes"] if node["name"] in touched or (node["kind"] == "job")]
     nodes = [node for node in nodes if node["name"] not in hidden]
     if job in hidden:  # it was readable a moment ago
         raise OptionError(f"job {job!r} has another owner since. Nothing was read or changed. Try again.")
-    return Graph(namespace=told["namespace"], nodes=nodes, reads=reads, hidden=len(hidden))
+    return Graph(namespace=result["namespace"], nodes=nodes, reads=reads, hidden=len(hidden))

@@ -11,10 +11,10 @@ from fastapi import APIRouter, Depends
 from airflow_bookmarks.core.errors import ChangeRefusedError
 from airflow_bookmarks.hooks.bookmark import BookmarkHook
 from airflow_bookmarks.lifecycle.changes.change import Change
-from airflow_bookmarks.plugin.auth import Person, Sight
+from airflow_bookmarks.plugin.auth import Person, ReadScope
 from airflow_bookmarks.plugin.csrf import same_origin
-from airflow_bookmarks.plugin.dependencies import Ask, JobName, Owned, PageRequest, Visiting
-from airflow_bookmarks.plugin.redaction import veiled
+from airflow_bookmarks.plugin.dependencies import JobName, Owned, PageRequest, PageRequestDep, TaskRunner
+from airflow_bookmarks.plugin.redaction import with_names_hidden
 from airflow_bookmarks.plugin.routes.change import answer_of, check_confirmed, noted_in_part, times_of
 from airflow_bookmarks.plugin.schemas import requests
 from airflow_bookmarks.plugin.schemas.responses import Changed, ShardedPreview, ShardPreview
@@ -29,27 +29,29 @@ _SAME = (
 
 @router.post("/jobs/{job}/shards/preview")
 async def preview(
-    visit: Visiting, job: JobName, spec: Annotated[requests.ShardedSpec, requests.BY_KIND]
+    request: PageRequestDep, job: JobName, spec: Annotated[requests.ShardedSpec, requests.BY_KIND]
 ) -> ShardedPreview:
     """Say what a reset or rewind of a sharded job would do in each of its virtual shards, without making it."""
-    found = await _sharded(visit, job)
-    sight = await visit.sight()
+    found = await _sharded(request, job)
+    scope = await request.scope()
     change = spec.change()
-    return await visit.looking(lambda hook, ask: _preview(hook, ask, found, change, sight), times=times_of(found))
+    return await request.with_files(lambda hook, do: _preview(hook, do, found, change, scope), times=times_of(found))
 
 
 @router.post("/jobs/{job}/shards/changes")
-async def change(visit: Visiting, job: JobName, asked: Annotated[requests.ShardedBody, requests.BY_KIND]) -> Changed:
+async def change(
+    request: PageRequestDep, job: JobName, body: Annotated[requests.ShardedBody, requests.BY_KIND]
+) -> Changed:
     """Reset or rewind a sharded job: one virtual shard after the other, each with its own event."""
-    found = await _sharded(visit, job)
-    check_confirmed(job, asked.confirm)
-    return await visit.looking(
-        lambda hook, ask: _change(ask, found, asked, visit.person), is_change=True, times=times_of(found)
+    found = await _sharded(request, job)
+    check_confirmed(job, body.confirm)
+    return await request.with_files(
+        lambda hook, do: _change(do, found, body, request.person), is_change=True, times=times_of(found)
     )
 
 
-async def _sharded(visit: PageRequest, job: str) -> Owned:
-    found = await visit.changeable_job(job)
+async def _sharded(request: PageRequest, job: str) -> Owned:
+    found = await request.changeable_job(job)
     if not found.shards:
         raise ChangeRefusedError(
             f"job {job!r} is not sharded. Nothing was read or changed. It is changed as any job: ask for it without "
@@ -58,14 +60,14 @@ async def _sharded(visit: PageRequest, job: str) -> Owned:
     return found
 
 
-def _preview(hook: BookmarkHook, ask_for: Ask, found: Owned, change: Change, sight: Sight) -> ShardedPreview:
-    seen = ask_for("preview_shards", found.key, shards=list(found.shards), change=asdict(change))
+def _preview(hook: BookmarkHook, do: TaskRunner, found: Owned, change: Change, scope: ReadScope) -> ShardedPreview:
+    seen = do("preview_shards", found.key, shards=list(found.shards), change=asdict(change))
     by_shard: dict[str, dict[str, Any]] = seen["by_shard"]
     consumers: dict[str, int] = {}
     for each in by_shard.values():
         for consumer, number in each["consumers"].items():
             consumers[consumer] = max(number, consumers.get(consumer, number))
-    told = ShardedPreview(
+    result = ShardedPreview(
         **{name: seen[name] for name in _SAME},
         consumers=consumers,
         hidden_consumers=0,
@@ -79,16 +81,16 @@ def _preview(hook: BookmarkHook, ask_for: Ask, found: Owned, change: Change, sig
             for shard, each in by_shard.items()
         },
     )
-    return veiled(hook.get_conn(), sight, told)
+    return with_names_hidden(hook.get_conn(), scope, result)
 
 
-def _change(ask_for: Ask, found: Owned, asked: requests.ShardedBody, person: Person) -> Changed:
-    wanted = asked.change()
-    terms = {"reason": asked.reason, "force": asked.force, "expected_version": asked.expected_version}
+def _change(do: TaskRunner, found: Owned, body: requests.ShardedBody, person: Person) -> Changed:
+    wanted = body.change()
+    terms = {"reason": body.reason, "force": body.force, "expected_version": body.expected_version}
     terms["who"] = asdict(person.identity)
-    details: dict[str, Any] = {"change": wanted.kind, "reason": asked.reason, "force": asked.force}
+    details: dict[str, Any] = {"change": wanted.kind, "reason": body.reason, "force": body.force}
     given = {"to_run": wanted.to_run, "contexts": wanted.contexts, "clean": wanted.clean or None}
     details |= {name: value for name, value in given.items() if value is not None}
     with noted_in_part(found, person, f"bookmark.{wanted.kind}", details):
-        told = ask_for("change_shards", found.key, shards=list(found.shards), change=asdict(wanted), terms=terms)
-    return answer_of(found, person, told, details)
+        result = do("change_shards", found.key, shards=list(found.shards), change=asdict(wanted), terms=terms)
+    return answer_of(found, person, result, details)

@@ -1,4 +1,4 @@
-"""Run each errand that reads files in a child process: an interpreter of its own, killed if it exceeds its limits.
+"""Run each task that reads files in a child process: an interpreter of its own, killed if it exceeds its limits.
 
 It holds no lock of the API server, and its memory and time are limited: by the child itself, and by its parent, which
 kills it with everything that it has started.
@@ -113,10 +113,10 @@ def is_allowed(prefixes: Sequence[str], paths: Sequence[str]) -> bool:
     return any(map(permission.allows, paths))
 
 
-def run_errand(
+def run_in_child(
     hook: BookmarkHook, prefixes: Sequence[str], what: str, job: str, arguments: Mapping[str, Any], limits: Limits
 ) -> Any:
-    """Let a child do one of the `ERRANDS`, and return what it returns or raise what it raises.
+    """Let a child do one of the `TASKS`, and return what it returns or raise what it raises.
 
     Raises:
         LookFailedError: it broke a limit, or ended without an answer.
@@ -124,7 +124,7 @@ def run_errand(
     keys: dict[str, str | None] = {
         _CREDENTIALS[name]: value for name, value in hook.credentials_environment().items() if value
     }
-    errand = {
+    task = {
         "store": hook.store_uri,
         "credentials": {**keys, "region_name": hook.address.region} if keys else None,
         "prefixes": list(prefixes),
@@ -132,16 +132,16 @@ def run_errand(
         "job": job,
         "arguments": arguments,
     }
-    told = _told(_spoken(json.dumps(errand).encode(), limits), job, limits)
-    if "error" in told:
-        raise _error_of(str(told["error"]), str(told["message"]))
-    return told["answer"]
+    result = _parsed(_exchanged(json.dumps(task).encode(), limits), job, limits)
+    if "error" in result:
+        raise _error_of(str(result["error"]), str(result["message"]))
+    return result["answer"]
 
 
-def _told(said: bytes, job: str, limits: Limits) -> Mapping[str, Any]:
+def _parsed(said: bytes, job: str, limits: Limits) -> Mapping[str, Any]:
     try:
-        told: Mapping[str, Any] = read_json(said, "answer")
-        if not isinstance(told, dict) or not told.keys() & {"answer", "error"}:
+        result: Mapping[str, Any] = read_json(said, "answer")
+        if not isinstance(result, dict) or not result.keys() & {"answer", "error"}:
             raise ValueError("it is no answer")
     except (ValueError, RecursionError, TooLargeHereError) as error:
         raise LookFailedError(
@@ -150,10 +150,10 @@ def _told(said: bytes, job: str, limits: Limits) -> Mapping[str, Any]:
             "its answer; a large folder, a pattern of the job that runs away, or a silent server takes more. "
             "If it was a change, look whether it was made. The command line has no such limits."
         ) from error
-    return told
+    return result
 
 
-def _spoken(errand: bytes, limits: Limits) -> bytes:
+def _exchanged(task: bytes, limits: Limits) -> bytes:
     """Return what a child wrote to its standard output before it ended or was killed."""
     arguments = map(str, (limits.life_s + 1, limits.processor_s, limits.memory))
     child = subprocess.Popen(  # noqa: S603  # this interpreter, and a module of ours
@@ -167,7 +167,7 @@ def _spoken(errand: bytes, limits: Limits) -> bytes:
         start_new_session=True,
     )
     try:
-        said = _heard(child, errand, limits)
+        said = _communicate(child, task, limits)
     finally:
         # Until it is waited for, its number is nobody else's. What has answered may be killed as well.
         _kill(child)
@@ -175,12 +175,12 @@ def _spoken(errand: bytes, limits: Limits) -> bytes:
     return b"" if len(said) > limits.answer else said
 
 
-def _heard(child: subprocess.Popen[bytes], errand: bytes, limits: Limits) -> bytes:
-    """Send a child its errand, and return its answer until it ends, its time is up, or it says too much.
+def _communicate(child: subprocess.Popen[bytes], task: bytes, limits: Limits) -> bytes:
+    """Send a child its task, and return its answer until it ends, its time is up, or it says too much.
 
     Nothing here waits for longer: who has left the child's session has its pipes still, and is not killed with it.
     """
-    until, said, rest = monotonic() + limits.life_s, bytearray(), memoryview(errand)
+    until, said, rest = monotonic() + limits.life_s, bytearray(), memoryview(task)
     with child.stdin as stdin, child.stdout as stdout, selectors.DefaultSelector() as ready:  # type: ignore[union-attr]  # they are pipes
         os.set_blocking(stdin.fileno(), False)
         ready.register(stdin, selectors.EVENT_WRITE)
@@ -193,14 +193,14 @@ def _heard(child: subprocess.Popen[bytes], errand: bytes, limits: Limits) -> byt
                         return bytes(said)
                     said += part
                     continue
-                rest = rest[_written(stdin, rest) :]
+                rest = rest[_write_some(stdin, rest) :]
                 if not rest:
                     ready.unregister(stdin)
                     stdin.close()
     return bytes(said)
 
 
-def _written(stdin: IO[bytes], rest: memoryview) -> int:
+def _write_some(stdin: IO[bytes], rest: memoryview) -> int:
     """Write what fits, and return how much is done: all of it if the reader is gone."""
     try:
         return stdin.write(rest) or 0

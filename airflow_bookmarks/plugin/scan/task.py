@@ -1,4 +1,4 @@
-"""Errands: requests of the page about a job that may need to read files. Plain values in and out, no Airflow.
+"""Tasks: requests of the page about a job that may need to read files. Plain values in and out, no Airflow.
 
 They run in the API server, which reads no file; and in a child process (`scan.child`) if that is refused and the
 deployment allows it, or if more is stored than the API server unpacks at a time.
@@ -89,9 +89,9 @@ def _check_look(store: BookmarkStore, job: str, request_id: str) -> None:
     Raises:
         LookRefusedError: the change takes such a look. TooLargeHereError. RequestUnknownError.
     """
-    asked = find_request(store, job, request_id).change
+    body = find_request(store, job, request_id).change
     try:
-        asked.switch(HistorySnapshot(store, job, store.head(job)), {})
+        body.switch(HistorySnapshot(store, job, store.head(job)), {})
     except (LookRefusedError, TooLargeHereError):
         raise
     except BookmarkError:
@@ -103,7 +103,7 @@ def _change_of(fields: Mapping[str, Any]) -> Change:
     return Change(**{**fields, "contexts": None if contexts is None else tuple(contexts)})
 
 
-ERRANDS: Mapping[str, Callable[..., Any]] = {
+TASKS: Mapping[str, Callable[..., Any]] = {
     "pending": _pending,
     "lag": _lag,
     "files": _files,
