@@ -40,7 +40,7 @@ EVERY_DAG = DagDetails(id="(every DAG)")
 
 
 @dataclass(frozen=True, slots=True)
-class ReadScope:
+class UserScope:
     """The jobs that a user may look at, by the DAG that each belongs to; determined once for a whole list."""
 
     readable_dags: frozenset[str]
@@ -142,12 +142,12 @@ class Person:
         """Whether jobs that belong to no DAG may be changed."""
         return self._may_assets("PUT")
 
-    def scope(self) -> ReadScope:
+    def scope(self) -> UserScope:
         """Return which jobs may be looked at, by one question to the auth manager for all DAGs."""
         readable = get_auth_manager().get_authorized_dag_ids(user=self.user, method="GET")
         with create_session() as session:
             known = session.scalars(select(DagModel.dag_id)).all()
-        return ReadScope(
+        return UserScope(
             frozenset(readable),
             frozenset(known),
             self.may_read_assets(),

@@ -23,7 +23,7 @@ from airflow_bookmarks.core.rules.shard import sharded_name
 from airflow_bookmarks.core.text.stored_json import JSON_BOUND, JsonBound, parsing_at_most
 from airflow_bookmarks.files.permission import looking_below
 from airflow_bookmarks.hooks.bookmark import BookmarkHook
-from airflow_bookmarks.plugin.auth import LoggedIn, Person, ReadScope, Rights
+from airflow_bookmarks.plugin.auth import LoggedIn, Person, Rights, UserScope
 from airflow_bookmarks.plugin.bulkhead import PATIENCE_S, Bulkhead
 from airflow_bookmarks.plugin.connection import Opened
 from airflow_bookmarks.plugin.exception_handlers import LOGGED, ForbiddenError
@@ -228,7 +228,7 @@ class PageRequest:
             )
         return job
 
-    async def scope(self) -> ReadScope:
+    async def scope(self) -> UserScope:
         """Return which jobs the user may look at."""
         return await self.airflow(self.person.scope)
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from airflow_bookmarks.core.run import ContextState
-    from airflow_bookmarks.plugin.auth import ReadScope
+    from airflow_bookmarks.plugin.auth import UserScope
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
 
 HIDDEN = "(hidden)"  # no job can have this name
@@ -31,7 +31,7 @@ _Answer = TypeVar("_Answer", bound=ResponseModel)
 
 
 def with_names_hidden(
-    store: BookmarkStore, scope: ReadScope, answer: _Answer, contexts: Mapping[str, ContextState] | None = None
+    store: BookmarkStore, scope: UserScope, answer: _Answer, contexts: Mapping[str, ContextState] | None = None
 ) -> _Answer:
     """Return an answer about a job that may be looked at, without the names of jobs that may not.
 
@@ -49,7 +49,7 @@ def with_names_hidden(
     return type(answer).model_validate(_without(result, hidden, _any_of(hidden)))
 
 
-def text_with_names_hidden(store: BookmarkStore, scope: ReadScope, said: str, jobs: Iterable[str]) -> str:
+def text_with_names_hidden(store: BookmarkStore, scope: UserScope, said: str, jobs: Iterable[str]) -> str:
     """Return what an error says of jobs that may be looked at, without the names of neighbours that may not."""
     near: set[str] = set()
     for job in jobs:
@@ -66,7 +66,7 @@ def _any_of(names: Iterable[str]) -> re.Pattern[str]:
     return re.compile(f"{_BEFORE}(?:{either}){_AFTER}")
 
 
-def hidden_from(store: BookmarkStore, scope: ReadScope, jobs: list[str]) -> set[str]:
+def hidden_from(store: BookmarkStore, scope: UserScope, jobs: list[str]) -> set[str]:
     """Return those of some jobs that a user may not look at."""
     entries = store.index_entries(jobs)
     return {job for job in jobs if not scope.sees(entries.get(job))}

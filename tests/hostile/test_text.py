@@ -30,7 +30,7 @@ from airflow_bookmarks.lifecycle.inspect.status import bookmarks
 from airflow_bookmarks.lifecycle.maintenance.retention import collect
 from airflow_bookmarks.lifecycle.maintenance.transfer.exporting import export
 from airflow_bookmarks.lifecycle.state.quarantine import quarantined_files
-from airflow_bookmarks.plugin.auth import ReadScope
+from airflow_bookmarks.plugin.auth import UserScope
 from airflow_bookmarks.plugin.presenters.bookmark import damaged_row
 from airflow_bookmarks.plugin.scan.child import LIMITS, _parsed
 from airflow_bookmarks.sources.files.options import FileOptions
@@ -117,7 +117,7 @@ def test_why_a_job_is_damaged_is_listed_without_its_password(shop: Shop) -> None
     assert SECRET not in json.dumps(row)
     head = shop.store.heads_or_damage(["copy"])["copy"]
     assert isinstance(head, Exception)
-    everywhere = ReadScope(frozenset(), frozenset(), True, True, may_see_the_store=True)
+    everywhere = UserScope(frozenset(), frozenset(), True, True, may_see_the_store=True)
     for why in (head, str(head)):
         assert SECRET not in repr(damaged_row(shop.store.namespace, "copy", {}, why, everywhere))
 

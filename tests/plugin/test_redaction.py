@@ -13,7 +13,7 @@ from airflow_bookmarks.lifecycle.changes.approval import protect, request
 from airflow_bookmarks.lifecycle.changes.change import Change
 from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
 from airflow_bookmarks.plugin import dependencies as visit
-from airflow_bookmarks.plugin.auth import ReadScope
+from airflow_bookmarks.plugin.auth import UserScope
 from airflow_bookmarks.plugin.redaction import with_names_hidden
 from airflow_bookmarks.plugin.schemas.responses import LagList, LagRow, Requested, RequestRow
 from tests.airflow.conftest import World
@@ -40,8 +40,8 @@ def row_of_jobs(world: World) -> World:
     return world
 
 
-def scope(*readable: str, assets: bool = False) -> ReadScope:
-    return ReadScope(frozenset(readable), frozenset({"flights", "nights"}), assets, False, False)
+def scope(*readable: str, assets: bool = False) -> UserScope:
+    return UserScope(frozenset(readable), frozenset({"flights", "nights"}), assets, False, False)
 
 
 def lag_row(**details: Any) -> LagList:

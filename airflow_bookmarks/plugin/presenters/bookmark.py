@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from airflow_bookmarks.core.head import Head, Lease
     from airflow_bookmarks.core.run import ContextState, Execution, PlanEntry
     from airflow_bookmarks.lifecycle.changes.approval import Request
-    from airflow_bookmarks.plugin.auth import Person, ReadScope
+    from airflow_bookmarks.plugin.auth import Person, UserScope
     from airflow_bookmarks.plugin.schemas.responses import JobState
     from airflow_bookmarks.sources.kind import SetBy
 
@@ -73,7 +73,7 @@ def job_row(namespace: str, job: str, head: Head, entry: Mapping[str, Any], now:
 
 
 def damaged_row(
-    namespace: str, job: str, entry: Mapping[str, Any], why: str | Exception | None, scope: ReadScope
+    namespace: str, job: str, entry: Mapping[str, Any], why: str | Exception | None, scope: UserScope
 ) -> JobRow:
     """Return a job that can't be read, with the reason; None: its head is not there."""
     gone = f"the head of job {job!r} is gone, and it had one. Restore the table from a backup or an export."
@@ -97,12 +97,12 @@ def sharded_row(job: str, shards: Sequence[JobRow]) -> JobRow:
     return JobRow(**{name: value for name, value in whole.items() if name != "lease"} | own)
 
 
-def damage(why: str | Exception, scope: ReadScope) -> str:
+def damage(why: str | Exception, scope: UserScope) -> str:
     """Say why something of a job can't be read; only users with rights on connections see items, objects and tables."""
     return redacted(str(why)) if scope.may_see_the_store else _DAMAGED
 
 
-def damaged_request(request_id: str, error: StateCorruptError, scope: ReadScope) -> DamagedRequest:
+def damaged_request(request_id: str, error: StateCorruptError, scope: UserScope) -> DamagedRequest:
     """Return a request that can't be read, with the reason and what to do."""
     why = damage(error, scope)
     # The error itself says what to do, and only some are shown it.

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from airflow_bookmarks.core.errors import BookmarkError
-    from airflow_bookmarks.plugin.auth import ReadScope
+    from airflow_bookmarks.plugin.auth import UserScope
     from airflow_bookmarks.plugin.schemas.responses import JobRow, JobState
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
     from airflow_bookmarks.store.stored_item import IndexEntry
@@ -148,7 +148,7 @@ class _Index:
     damage: Mapping[str, BookmarkError]
 
 
-def job_list(store: BookmarkStore, scope: ReadScope, wanted: JobQuery, all_heads: AllHeads) -> JobList:
+def job_list(store: BookmarkStore, scope: UserScope, wanted: JobQuery, all_heads: AllHeads) -> JobList:
     """Return a page of jobs; deleted ones are left out."""
     found = _candidates(store, scope, wanted, all_heads)
     chosen = (
@@ -162,7 +162,7 @@ def job_list(store: BookmarkStore, scope: ReadScope, wanted: JobQuery, all_heads
 
 
 def _looked_at(
-    store: BookmarkStore, scope: ReadScope, found: _Found, names: Sequence[str], wanted: JobQuery
+    store: BookmarkStore, scope: UserScope, found: _Found, names: Sequence[str], wanted: JobQuery
 ) -> tuple[Sequence[str], list[JobRow], _Heads]:
     """Return the rows of a page as they are now, with their heads, and the names of all requested jobs.
 
@@ -181,7 +181,7 @@ def _looked_at(
 
 
 def _names_by_heads(
-    store: BookmarkStore, scope: ReadScope, found: _Found, wanted: JobQuery, all_heads: AllHeads
+    store: BookmarkStore, scope: UserScope, found: _Found, wanted: JobQuery, all_heads: AllHeads
 ) -> list[str]:
     heads = all_heads.of(store, _with_heads(found, found))
     rows = _rows(store, scope, found, list(found), heads)
@@ -192,7 +192,7 @@ def _names_by_heads(
 # ---- which
 
 
-def _candidates(store: BookmarkStore, scope: ReadScope, wanted: JobQuery, all_heads: AllHeads) -> _Found:
+def _candidates(store: BookmarkStore, scope: UserScope, wanted: JobQuery, all_heads: AllHeads) -> _Found:
     """Return the index entry of each requested job, or why it can't be read, by name."""
     index, damage = all_heads.index_of(store)
     everything: dict[str, IndexEntry | str] = {**index, **{job: str(why) for job, why in damage.items()}}
@@ -221,7 +221,7 @@ def _candidates(store: BookmarkStore, scope: ReadScope, wanted: JobQuery, all_he
     return found
 
 
-def _is_seen(scope: ReadScope, entry: IndexEntry | str) -> bool:
+def _is_seen(scope: UserScope, entry: IndexEntry | str) -> bool:
     """Whether a job may be looked at; an entry that can't be read does not name its owner."""
     return scope.may_read_unknown if isinstance(entry, str) else scope.sees(entry)
 
@@ -275,7 +275,7 @@ def _cut(rows: Sequence[_T], wanted: JobQuery) -> Sequence[_T]:
 # ---- what of them
 
 
-def _rows(store: BookmarkStore, scope: ReadScope, found: _Found, names: Sequence[str], heads: _Heads) -> list[JobRow]:
+def _rows(store: BookmarkStore, scope: UserScope, found: _Found, names: Sequence[str], heads: _Heads) -> list[JobRow]:
     rows: list[JobRow] = []
     for job in names:
         each = found[job]
@@ -288,7 +288,7 @@ def _rows(store: BookmarkStore, scope: ReadScope, found: _Found, names: Sequence
 
 
 def row_of(
-    store: BookmarkStore, scope: ReadScope, job: str, entry: IndexEntry | str, head: Head | BookmarkError | None
+    store: BookmarkStore, scope: UserScope, job: str, entry: IndexEntry | str, head: Head | BookmarkError | None
 ) -> JobRow:
     """Return the row of one bookmark by its index entry and head, each of which may be damaged."""
     if isinstance(entry, str):

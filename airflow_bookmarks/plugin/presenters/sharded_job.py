@@ -19,7 +19,7 @@ from airflow_bookmarks.store.transitions.naming import alias_of, is_deleted
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from airflow_bookmarks.plugin.auth import ReadScope, Rights
+    from airflow_bookmarks.plugin.auth import Rights, UserScope
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
     from airflow_bookmarks.store.stored_item import IndexEntry
 
@@ -44,7 +44,7 @@ class Parts:
         commits = [at for each in known if isinstance(at := each.get("last_commit_at"), str)]
         return {**shared, "last_commit_at": max(commits, default=None)}
 
-    def is_seen(self, scope: ReadScope) -> bool:
+    def is_seen(self, scope: UserScope) -> bool:
         """Whether a user may look at all of it."""
         each = (*self.shards.values(), *self.others)
         return all(scope.may_read_unknown if isinstance(one, str) else scope.sees(one) for one in each)

@@ -18,7 +18,7 @@ from airflow_bookmarks.lifecycle.changes.approval import find_request, protect, 
 from airflow_bookmarks.lifecycle.changes.change import Change
 from airflow_bookmarks.lifecycle.changes.sharing import check_seen_owner
 from airflow_bookmarks.plugin.audit import note
-from airflow_bookmarks.plugin.auth import Person, ReadScope
+from airflow_bookmarks.plugin.auth import Person, UserScope
 from airflow_bookmarks.plugin.csrf import same_origin
 from airflow_bookmarks.plugin.dependencies import ALL_SHARDS, JobName, Owned, PageRequestDep, TaskRunner
 from airflow_bookmarks.plugin.exception_handlers import MovedError
@@ -99,7 +99,7 @@ async def reject_request(
 # ---- within the store's threads. The row in Airflow's log is written there as well: nobody may wait for it any more
 
 
-def _preview(hook: BookmarkHook, do: TaskRunner, job: str, spec: Change, scope: ReadScope) -> Preview:
+def _preview(hook: BookmarkHook, do: TaskRunner, job: str, spec: Change, scope: UserScope) -> Preview:
     store = hook.get_conn()
     result = do("preview", job, change=asdict(spec))
     result = hidden(result) if hook.hides_state else result
@@ -133,7 +133,7 @@ def _request(
     found: Owned,
     body: requests.RequestBody,
     person: Person,
-    scope: ReadScope,
+    scope: UserScope,
 ) -> Requested:
     store, spec, version = hook.get_conn(), body.change(), body.expected_version
 
@@ -164,7 +164,7 @@ def _approve(hook: BookmarkHook, do: TaskRunner, found: Owned, request_id: str, 
 
 
 def _reject(
-    hook: BookmarkHook, found: Owned, request_id: str, reason: str, person: Person, scope: ReadScope
+    hook: BookmarkHook, found: Owned, request_id: str, reason: str, person: Person, scope: UserScope
 ) -> Requested:
     store = hook.get_conn()
     turned_down = reject(store, found.key, request_id, reason=reason, who=person.identity)
@@ -179,7 +179,7 @@ def _reject(
 
 
 def or_conflict(
-    hook: BookmarkHook, found: Owned, seen: int, make: Callable[[], _T], scope: Callable[[], ReadScope]
+    hook: BookmarkHook, found: Owned, seen: int, make: Callable[[], _T], scope: Callable[[], UserScope]
 ) -> _T:
     """Make a change; if the job moved since it was looked at, say what happened meanwhile (of shards: that it did)."""
     try:

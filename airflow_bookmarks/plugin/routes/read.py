@@ -15,7 +15,7 @@ from airflow_bookmarks.lifecycle.history.state_values import state_values
 from airflow_bookmarks.lifecycle.inspect.lag import Neighbours
 from airflow_bookmarks.lifecycle.inspect.runs import row
 from airflow_bookmarks.lifecycle.state.positions import last_plans
-from airflow_bookmarks.plugin.auth import ReadScope
+from airflow_bookmarks.plugin.auth import UserScope
 from airflow_bookmarks.plugin.dependencies import JobName, Owned, PageRequestDep, TaskRunner
 from airflow_bookmarks.plugin.presenters.bookmark import (
     context_rows,
@@ -195,7 +195,7 @@ async def graph_of(request: PageRequestDep, job: JobName) -> Graph:
 # ---- within the store's threads
 
 
-def _job(hook: BookmarkHook, found: Owned, request: PageRequestDep, scope: ReadScope, may_change: bool) -> Job:
+def _job(hook: BookmarkHook, found: Owned, request: PageRequestDep, scope: UserScope, may_change: bool) -> Job:
     store, key = hook.get_conn(), found.key
     head = store.heads_or_damage([key]).get(key)
     entry = store.index_entry(key) or {}
@@ -230,7 +230,7 @@ def _job(hook: BookmarkHook, found: Owned, request: PageRequestDep, scope: ReadS
     return with_names_hidden(store, scope, result, head.contexts)
 
 
-def _sharded_job(hook: BookmarkHook, found: Owned, scope: ReadScope, may_change: bool) -> Job:
+def _sharded_job(hook: BookmarkHook, found: Owned, scope: UserScope, may_change: bool) -> Job:
     store = hook.get_conn()
     live = live_shards(store, found.shards)
     rows = [row_of(store, scope, shard, entry, head) for shard, (entry, head) in live.items()]
@@ -239,7 +239,7 @@ def _sharded_job(hook: BookmarkHook, found: Owned, scope: ReadScope, may_change:
                may_look=may_look(), shard_rows=rows)  # fmt: skip
 
 
-def _state(hook: BookmarkHook, job: str, head: Head, scope: ReadScope) -> dict[str, str]:
+def _state(hook: BookmarkHook, job: str, head: Head, scope: UserScope) -> dict[str, str]:
     try:
         state = shown_states(state_values(hook.get_conn(), job, head.contexts))
     except StateCorruptError as error:
@@ -254,7 +254,7 @@ def _asked(store: BookmarkStore, job: str) -> tuple[list[Request], dict[str, Sta
     return [each for each in body if each.state in (OPEN, APPROVED) or each in closed], damaged
 
 
-def _of_sources(hook: BookmarkHook, job: str, scope: ReadScope, result: _Told) -> _Told:
+def _of_sources(hook: BookmarkHook, job: str, scope: UserScope, result: _Told) -> _Told:
     store = hook.get_conn()
     return with_names_hidden(store, scope, result, store.head(job).contexts)
 
@@ -264,7 +264,7 @@ def _lags(hook: BookmarkHook, do: TaskRunner, job: str) -> LagList:
     return LagList(lags=[LagRow(**each) for each in do("lag", job)], looked_at=looked_at)
 
 
-def _runs(store: BookmarkStore, job: str, scope: ReadScope, limit: int, before: RunKey | None) -> RunList:
+def _runs(store: BookmarkStore, job: str, scope: UserScope, limit: int, before: RunKey | None) -> RunList:
     head = store.head(job)
     found: list[tuple[RunKey, Run | Exception]] = []
     if before is not None:
@@ -287,7 +287,7 @@ def _runs(store: BookmarkStore, job: str, scope: ReadScope, limit: int, before: 
     return with_names_hidden(store, scope, result, head.contexts)
 
 
-def _events(store: BookmarkStore, job: str, scope: ReadScope, limit: int, offset: int) -> EventList:
+def _events(store: BookmarkStore, job: str, scope: UserScope, limit: int, offset: int) -> EventList:
     events = store.events(job)
     page = [event_row(event) for event in events[::-1][offset : offset + limit]]
     result = EventList(events=page, total=len(events), limit=limit, offset=offset)
@@ -296,7 +296,7 @@ def _events(store: BookmarkStore, job: str, scope: ReadScope, limit: int, offset
     return with_names_hidden(store, scope, result, Neighbours.of_job(store, job).reads[job] if is_readable else None)
 
 
-def _graph(hook: BookmarkHook, job: str, scope: ReadScope) -> Graph:
+def _graph(hook: BookmarkHook, job: str, scope: UserScope) -> Graph:
     result: dict[str, Any] = hook.graph(job)
     owners = job_keys(hook.get_conn())
     hidden = {

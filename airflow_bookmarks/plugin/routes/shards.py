@@ -11,7 +11,7 @@ from fastapi import APIRouter, Depends
 from airflow_bookmarks.core.errors import ChangeRefusedError
 from airflow_bookmarks.hooks.bookmark import BookmarkHook
 from airflow_bookmarks.lifecycle.changes.change import Change
-from airflow_bookmarks.plugin.auth import Person, ReadScope
+from airflow_bookmarks.plugin.auth import Person, UserScope
 from airflow_bookmarks.plugin.csrf import same_origin
 from airflow_bookmarks.plugin.dependencies import JobName, Owned, PageRequest, PageRequestDep, TaskRunner
 from airflow_bookmarks.plugin.redaction import with_names_hidden
@@ -60,7 +60,7 @@ async def _sharded(request: PageRequest, job: str) -> Owned:
     return found
 
 
-def _preview(hook: BookmarkHook, do: TaskRunner, found: Owned, change: Change, scope: ReadScope) -> ShardedPreview:
+def _preview(hook: BookmarkHook, do: TaskRunner, found: Owned, change: Change, scope: UserScope) -> ShardedPreview:
     seen = do("preview_shards", found.key, shards=list(found.shards), change=asdict(change))
     by_shard: dict[str, dict[str, Any]] = seen["by_shard"]
     consumers: dict[str, int] = {}
