@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from airflow_bookmarks.core.errors import BookmarkError, SourceError
 from airflow_bookmarks.core.text.cause import cause_of
+from airflow_bookmarks.core.text.redaction import redacted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator
@@ -38,7 +39,7 @@ def load_kind(group: str, name: str, named: Callable[[object], dict[str, K]]) ->
         (point,) = points.values()
         kind = named(point.load()()).get(name)
     except (Exception, SystemExit) as error:  # noqa: BLE001 (a user's module: only its own kind is refused for it)
-        why = f"{called} can't be loaded: {type(error).__name__}: {error}. Mend it, and restart this process."
+        why = f"{called} can't be loaded: {redacted(cause_of(error))}. Mend it, and restart this process."
         log.warning("%s What is stored of this kind is not known in this process.", why)
         return None, why
     return (None, f"{called} is no class of a kind with that name.") if kind is None else (kind, None)
@@ -67,4 +68,4 @@ def errors_of(name: str, ours: Collection[str], called: str) -> Iterator[None]:
     except Exception as error:  # a user's module, which may raise anything: only its own parts are not known for it
         if name in ours:
             raise
-        raise SourceError(f"its {called} {name!r} failed: {cause_of(error)}") from error
+        raise SourceError(f"the {called} {name!r} failed: {redacted(cause_of(error))}") from error

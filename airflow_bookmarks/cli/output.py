@@ -105,7 +105,7 @@ def amount(again: Mapping[str, Any]) -> str:
         files = [files_and_bytes(again["files"], again["bytes"])] if again["files"] else []
         return ", ".join([*files, *others])
     if again["files"] is None:
-        return "whatever lies behind that position; it is not counted"
+        return "whatever comes after that position; it is not counted"
     rows = "" if again["rows"] is None else f", {counted(again['rows'], 'row')}"
     return f"{files_and_bytes(again['files'], again['bytes'])}{rows}"
 

@@ -11,6 +11,9 @@ if TYPE_CHECKING:
     from datetime import datetime
 
 
+_NAME_SHOWN = 200  # characters of the name of a source in a message
+
+
 class BookmarkError(Exception):
     """Base of every error that this package raises on purpose."""
 
@@ -239,17 +242,27 @@ class SourceChangedError(SourceError):
     """Raised when planned files changed or went before the commit."""
 
 
+def _cut(text: str) -> str:
+    """Return a name as it fits in a message."""
+    return text if len(text) <= _NAME_SHOWN else f"{text[:_NAME_SHOWN]}..."
+
+
 class SourceSwitchedError(SourceError):
     """Raised when a context reads from another source than the one that its position belongs to."""
 
-    def __init__(self, job: str, ctx: str, stored: str, given: str) -> None:
+    def __init__(self, job: str, ctx: str, stored: str, given: str, *, keeps_elsewhere: bool = True) -> None:
+        instead = (
+            ", 'keep' goes on from the stored position: what lies under other paths than before is read, also where it "
+            "is a copy. If the same files lie in another place now, .files(moved_from='<the old folder>') or "
+            f"'airflow-bookmarks relocate {job} {ctx} --from OLD --to NEW' lets them count as read."
+            if keeps_elsewhere
+            else ". 'keep' is refused here: from that position rows of the new source would be left out unread."
+        )
         super().__init__(
-            f"job {job!r}, context {ctx!r}: its bookmark is of the source {stored!r}, and it is read from {given!r} "
-            "now. Nothing was read or changed: the position of one source says nothing of another. Give the new "
-            "source a context of its own; or read(ctx, on_source_change='reset') starts it from the beginning, 'keep' "
-            "goes on from the stored position where the kind is the same: what lies under other paths than before is "
-            "read, also where it is a copy. If the same files lie in another place now, .files(moved_from='<the old "
-            f"folder>') or 'airflow-bookmarks relocate {job} {ctx} --from OLD --to NEW' lets them count as read."
+            f"job {job!r}, context {ctx!r}: its bookmark is of the source {_cut(stored)!r}, and it is read from "
+            f"{_cut(given)!r} now. Nothing was read or changed: the position of one source says nothing of another. "
+            "Give the new source a context of its own; or read(ctx, on_source_change='reset') starts it from the "
+            f"beginning{instead}"
         )
         self.job, self.ctx, self.stored, self.given = job, ctx, stored, given
 

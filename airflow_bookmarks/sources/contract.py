@@ -5,10 +5,11 @@ A name, a stat or a watermark of another type than its readers expect would be s
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from airflow_bookmarks.core.amount import COUNT, UNIT, Amount
-from airflow_bookmarks.core.errors import MisuseError, OptionError
+from airflow_bookmarks.core.errors import MisuseError, OptionError, SourceError, StateCorruptError
 from airflow_bookmarks.core.files.file_plan import FilePlan
 from airflow_bookmarks.core.job_state import STATE_KIND
 from airflow_bookmarks.core.metadata.known import KNOWN, is_size
@@ -17,6 +18,7 @@ from airflow_bookmarks.core.position import Position
 from airflow_bookmarks.core.run import SourceRef
 from airflow_bookmarks.core.selection.bound import BOUNDS
 from airflow_bookmarks.sources.kind import SourceKind
+from airflow_bookmarks.sources.source import Recheck
 
 if TYPE_CHECKING:
     from airflow_bookmarks.core.plan import Plan
@@ -24,6 +26,8 @@ if TYPE_CHECKING:
     from airflow_bookmarks.sources.source import Source
 
 _SHOWN = 80  # characters of a value in a message
+_TOO_LONG = 10**38  # DynamoDB keeps 38 digits of a number
+_OF_A_PLAN = ("is_empty", "has_more", "edge", "amount", "skipped", "read_again", "stats", "summary", "encode")
 
 # Facts by which the package decides something, or which it adds itself: not for plans of other kinds.
 _TAKEN = frozenset(
@@ -116,12 +120,28 @@ def stats_of(plan: Plan) -> dict[str, Any]:
     """
     if isinstance(plan, FilePlan):
         return plan.stats()
+    lacks = [name for name in _OF_A_PLAN if not hasattr(plan, name)]
+    if lacks:
+        raise MisuseError(
+            f"{_shown(plan)} is not a plan: it has no {', '.join(lacks)}. Nothing was read or changed. Let plan() of "
+            "the source return an object of the protocol airflow_bookmarks.core.plan.Plan."
+        )
     amount = plan.amount
     counts = (amount.count, amount.bytes, amount.rows) if isinstance(amount, Amount) else ("",)
     if not isinstance(amount, Amount) or not _is_unit(amount.unit) or not all(c is None or is_size(c) for c in counts):
         raise _refused(plan, f"its amount is {_shown(amount)}", "Let it be Amount(<unit>, <number or None>)")
     # Unit and count as the amount has them: a second word on it could only differ.
-    stats = {name: value for name, value in plan.stats().items() if name not in (UNIT, COUNT)} | amount.stats()
+    told: object = plan.stats()
+    if not isinstance(told, Mapping) or not all(isinstance(name, str) for name in told):
+        raise _refused(plan, f"its stats are {_shown(told)}", "Let stats() return a mapping of names to values")
+    stats = {name: value for name, value in told.items() if name not in (UNIT, COUNT)} | amount.stats()
+    unfit = next((name for name, value in stats.items() if not _may_be_stored(value)), None)
+    if unfit is not None:
+        raise _refused(
+            plan,
+            f"the stat {unfit!r} ({_shown(stats[unfit])}) is of a type that can't be stored",
+            "Text, booleans, integers of at most 38 digits, None, and lists and mappings of these can; a float as text",
+        )
     taken = sorted(_TAKEN & stats.keys())
     if taken:
         raise _refused(plan, f"its stats name {taken[0]!r}, which has a meaning of its own here", "Name it otherwise")
@@ -130,6 +150,52 @@ def stats_of(plan: Plan) -> dict[str, Any]:
         if is_valid is not None and not is_valid(value):
             raise _refused(plan, f"the stat {name!r} is {what} ({_shown(value)})", "Mend it, or name it otherwise")
     return stats
+
+
+def encoded(kind: SourceKind[Any] | None, plan: Plan) -> bytes:
+    """Return the bytes of a plan of a user's own kind, if its kind reads them as the same amount.
+
+    A plan that can't be read any more could be neither replayed nor taken over.
+
+    Raises:
+        MisuseError: they are not bytes, or the kind reads another plan from them. Nothing was stored.
+    """
+    body: object = plan.encode()
+    if not isinstance(body, bytes):
+        raise _refused(plan, f"encode() returned {_shown(body)}", "Let it return bytes")
+    if kind is None:  # this process can't read it: whoever needs it brings the kind
+        return body
+    try:
+        read = kind.decode(body)
+    except (SourceError, StateCorruptError) as error:
+        why = f"its kind can't read what encode() returned: {error}"
+        raise _refused(plan, why, "Mend encode() or decode()") from error
+    if not _is_as_much(getattr(read, "amount", None), plan.amount):
+        why = f"its kind reads {_shown(getattr(read, 'amount', read))} from what encode() returned of {plan.amount}"
+        raise _refused(plan, why, "Mend encode() or decode()")
+    return body
+
+
+def _is_as_much(read: object, amount: Amount) -> bool:
+    """Whether two amounts are equal, as far as both are known."""
+    if not isinstance(read, Amount) or read.unit != amount.unit:
+        return False
+    pairs = ((read.count, amount.count), (read.bytes, amount.bytes), (read.rows, amount.rows))
+    return all(one == other for one, other in pairs if None not in (one, other))
+
+
+def checked_recheck(kind: str, recheck: object) -> Recheck:
+    """Return what `recheck` of a source has found, if it is that.
+
+    Raises:
+        MisuseError: it is something else. Nothing was committed.
+    """
+    if isinstance(recheck, Recheck) and isinstance(recheck.missing, tuple):
+        return recheck
+    raise MisuseError(
+        f"recheck() of a source of kind {kind!r} returned {_shown(recheck)}, and not a Recheck (with a tuple of texts "
+        "as missing). Nothing was committed or changed. Mend it."
+    )
 
 
 def checked_position(kind: SourceKind[Any] | None, position: Position) -> Position:
@@ -150,11 +216,11 @@ def checked_position(kind: SourceKind[Any] | None, position: Position) -> Positi
 
 def _fault_of(kind: SourceKind[Any] | None, position: object) -> str | None:
     if not isinstance(position, Position):
-        return f"it is {_shown(position)} and no Position"
+        return f"it is {_shown(position)}, not a Position"
     if not isinstance(position.body, bytes):
         return f"its body is of type {type(position.body).__name__}, and bytes are needed"
     if not all(isinstance(data, bytes) for data in position.blobs.values()):
-        return "one of its blobs is no bytes"
+        return "one of its blobs is not bytes"
     if position.watermark is not None and not isinstance(position.watermark, str):
         return f"its watermark is {_shown(position.watermark)}, and text is needed"
     if position.order is not None and not _is_order(position.order):
@@ -171,11 +237,25 @@ def _is_order(order: object) -> bool:
 
 def _is_name(name: object) -> bool:
     """Whether a kind can be stored by that name; any such name may be that of contexts which have to stay readable."""
-    if not isinstance(name, str) or name in ("", STATE_KIND):
-        return False
+    return isinstance(name, str) and name not in ("", STATE_KIND) and _is_text(name)
+
+
+def _may_be_stored(value: object) -> bool:
+    if isinstance(value, Mapping):
+        return all(isinstance(name, str) and _may_be_stored(each) for name, each in value.items())
+    if isinstance(value, (list, tuple)):
+        return all(map(_may_be_stored, value))
+    if isinstance(value, str):
+        return value.isprintable() or _is_text(value)
+    if isinstance(value, int):
+        return abs(value) < _TOO_LONG
+    return value is None
+
+
+def _is_text(value: str) -> bool:
     try:
-        name.encode()
-    except UnicodeEncodeError:
+        value.encode()
+    except UnicodeEncodeError:  # half of a surrogate pair
         return False
     return True
 

@@ -40,7 +40,7 @@ class SourceKind(ABC, Generic[P]):
     reads_jobs: ClassVar[bool] = False  # whether its sources are jobs
     has_files: ClassVar[bool] = False  # whether what its plans read is files
     order: ClassVar[Order | None] = None  # how its watermarks compare; None: its positions say it, or their looks
-    keeps_elsewhere: ClassVar[bool] = True  # whether a position tells something of another source of this kind
+    keeps_elsewhere: ClassVar[bool] = False  # whether a position tells something of another source of this kind
 
     @abstractmethod
     def decode(self, body: bytes) -> P:

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import cache
-from typing import TYPE_CHECKING, Any, Generic
+from functools import cache, wraps
+from typing import TYPE_CHECKING, Any, Generic, cast
 
 from airflow_bookmarks.core.errors import OptionError, StateCorruptError
 from airflow_bookmarks.core.run import SourceRef
 from airflow_bookmarks.own_kind import errors_of, load_kind
-from airflow_bookmarks.sources.contract import check_kind, checked_position
+from airflow_bookmarks.sources.contract import check_kind, checked_position, encoded
 from airflow_bookmarks.sources.files.kind import FileKind
 from airflow_bookmarks.sources.kind import SourceKind
 from airflow_bookmarks.sources.source import P
@@ -80,6 +80,11 @@ def registered(kind: SourceKind[Any]) -> Iterator[None]:
 _OURS = frozenset(KINDS)
 
 
+def is_ours(name: str) -> bool:
+    """Whether a kind is one of this package."""
+    return name in _OURS
+
+
 def own_errors(name: str) -> AbstractContextManager[None]:
     """Raise a `SourceError` for whatever a kind of a user's own raises within the block; see `errors_of`."""
     return errors_of(name, _OURS, "kind")
@@ -90,7 +95,8 @@ def find_kind(name: str) -> SourceKind[Any] | None:
 
     Of installed packages, the entry point of that name is loaded when it is first asked for.
     """
-    return KINDS.get(name) or _installed(name)[0]
+    kind = KINDS.get(name) or _installed(name)[0]
+    return kind if kind is None or is_ours(name) else _guarded(kind)
 
 
 def why_unknown(name: str) -> str:
@@ -120,9 +126,57 @@ def kind_of(name: str) -> SourceKind[Any]:
     kind = find_kind(name)
     if kind is None:
         raise StateCorruptError(
-            f"a stored plan is of kind {name!r}, and this version knows {sorted(KINDS)}; upgrade.{why_unknown(name)}"
+            f"what is stored is of the kind of source {name!r}, which is not known here ({_known_kinds()} are). "
+            f"Nothing was read or changed.{why_unknown(name) or _HOW_KNOWN}"
         )
     return kind
+
+
+_HOW_KNOWN = (
+    " Install the package that brings it, with an entry point of the group airflow_bookmarks.sources, or register it; "
+    "or upgrade, if a later version of this package brings it."
+)
+
+
+def _known_kinds() -> str:
+    return ", ".join(map(repr, sorted(KINDS)))
+
+
+class _OwnKind:
+    """A kind of a user's own: whatever its methods raise beside errors of this package is a `SourceError`."""
+
+    def __init__(self, kind: SourceKind[Any]) -> None:
+        self._kind = kind
+
+    @property  # type: ignore[misc]  # to isinstance it is what it stands for
+    def __class__(self) -> type:
+        return type(self._kind)
+
+    def stands_for(self, kind: SourceKind[Any]) -> bool:
+        return self._kind is kind
+
+    def __getattr__(self, name: str) -> Any:
+        member = getattr(self._kind, name)
+        if not callable(member):
+            return member
+
+        @wraps(member)
+        def called(*args: Any, **kwargs: Any) -> Any:
+            with own_errors(self._kind.name):
+                return member(*args, **kwargs)
+
+        return called
+
+
+_GUARDED: dict[str, _OwnKind] = {}
+
+
+def _guarded(kind: SourceKind[Any]) -> SourceKind[Any]:
+    """Return what stands for a kind of a user's own; the same as long as that is the kind of its name."""
+    known = _GUARDED.get(kind.name)
+    if known is None or not known.stands_for(kind):
+        known = _GUARDED[kind.name] = _OwnKind(kind)
+    return cast("SourceKind[Any]", known)
 
 
 def upstream_of(state: ContextState | PlanEntry) -> str | None:
@@ -160,6 +214,15 @@ def files_in(name: str, body: bytes) -> Listing | None:
     return None if kind is None else kind.files_of(kind.decode(body))
 
 
+def encoded_plan(name: str, plan: Any) -> bytes:
+    """Return a plan as it is stored; for a kind of a user's own, that the kind can read it again is tried first.
+
+    Raises:
+        MisuseError: it can't be read again. Nothing was stored.
+    """
+    return plan.encode() if is_ours(name) else encoded(find_kind(name), plan)
+
+
 def recorded_source(store: BookmarkStore, job: str, entry: PlanEntry) -> Source[Any]:
     """Return the source that a run of `job` planned from, according to its plan, to plan it again without the script.
 
@@ -172,7 +235,7 @@ def recorded_source(store: BookmarkStore, job: str, entry: PlanEntry) -> Source[
     kind = find_kind(entry.kind)
     if kind is None:
         raise OptionError(
-            f"a context of kind {entry.kind!r} can't be looked at without its script; {sorted(KINDS)} can. "
+            f"a context of kind {entry.kind!r} can't be looked at without its script; {_known_kinds()} can. "
             f"Nothing was read or changed.{why_unknown(entry.kind)}"
         )
     with own_errors(entry.kind):
@@ -221,7 +284,8 @@ def position_at(name: str, store: StateReader, found: PlanInput, plan: Any, valu
     kind = find_kind(name)
     if kind is None:
         raise OptionError(
-            f"a context of kind {name!r} can't be set to a value; {sorted(KINDS)} can.{why_unknown(name)}"
+            f"a context of kind {name!r} can't be set to a value here; {_known_kinds()} can. Nothing was read or "
+            f"changed.{why_unknown(name) or _HOW_KNOWN}"
         )
     with own_errors(name):
         position = kind.seek(store, found, plan, value)

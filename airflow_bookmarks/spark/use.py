@@ -294,9 +294,9 @@ class Uses:
             )
         if self._marks and self._outputs:
             log.warning(
-                "bookmark %s: no output of this run was made from %s; what was planned of it counts as read all the "
-                "same. Where the script has used it otherwise (collect(), a sink of its own), say on_unused='ignore'; "
-                "with on_unused='error' it is known exactly",
+                "bookmark %s: no output of this run is known to be made from %s; what was planned of it counts as read "
+                "all the same. Where the script has used it otherwise (collect(), a sink of its own), or its reader "
+                "makes the frame of rows, say on_unused='ignore'; with on_unused='error' it is known exactly",
                 self._job,
                 _named(list(self._marks)),
             )

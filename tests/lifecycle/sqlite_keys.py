@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
@@ -103,6 +104,8 @@ class KeyKind(SourceKind[KeyPlan]):
     def union(self, plans: Sequence[KeyPlan]) -> KeyPlan:
         if not plans:
             return KeyPlan("", 0, 0, 0)
+        if any(before.until != plan.after for before, plan in itertools.pairwise(plans)):
+            raise OptionError("between these runs the position was set: no one window covers what they read")
         return KeyPlan(plans[-1].database, plans[0].after, plans[-1].until, sum(plan.count for plan in plans))
 
     def source_of(self, store: BookmarkStore, job: str, entry: PlanEntry) -> KeySource:

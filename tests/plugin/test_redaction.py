@@ -112,7 +112,7 @@ def test_refusal_says_nothing_where_nobody_can_say_what_it_names(
     def broken(*_: object) -> str:
         raise StateCorruptError("the edge can't be read")
 
-    monkeypatch.setattr(visit, "veiled_text", broken)
+    monkeypatch.setattr(visit, "text_with_names_hidden", broken)
     answer = site.as_user("flo").post(f"{API}/jobs/{OURS}/preview", json={"kind": "set", "ctx": "raw", "value": "99"})
 
     assert answer.status_code == 422

@@ -99,8 +99,8 @@ def check_refused_and_whole(source: KeySource, match: str) -> None:
         (lambda position: replace(position, body="1"), "its body is of type str"),
         (lambda position: replace(position, body=bytearray(b"1")), "its body is of type bytearray"),
         (lambda position: replace(position, body=None), "its body is of type NoneType"),
-        (lambda position: replace(position, blobs={"a": "b"}), "one of its blobs is no bytes"),
-        (lambda position: position.body, "it is b'1' and no Position"),
+        (lambda position: replace(position, blobs={"a": "b"}), "one of its blobs is not bytes"),
+        (lambda position: position.body, "it is b'1', not a Position"),
     ],
 )
 def test_position_that_no_reader_could_read_is_not_committed(
@@ -242,10 +242,10 @@ def test_kind_that_raises_ends_no_look_of_the_doctor_at_other_jobs(database: str
     with memory_store() as store, registered(FailingKind()):
         run(store, KeySource(database))
         found = examine(store)
-        with pytest.raises(SourceError, match="its kind 'sqlite_keys' failed: IndexError"):
+        with pytest.raises(SourceError, match="the kind 'sqlite_keys' failed: IndexError"):
             set_position(store, "copy", "people", "1", reason="a test", who="me")
     assert [each.code for each in found] == ["not-examined"]
-    assert "its kind 'sqlite_keys' failed: UnicodeDecodeError" in found[0].what
+    assert "the kind 'sqlite_keys' failed: UnicodeDecodeError" in found[0].what
 
 
 # ---- loops of batches

@@ -41,7 +41,7 @@ def test_kind_of_an_installed_package_is_known_once_it_is_asked_for(site: Path) 
     code = """
 print("their_kinds" in sys.modules)
 kind = find_kind("keys")
-print(kind.name, type(kind).__module__, kind is kind_of("keys"))
+print(kind.name, kind.__class__.__module__, kind is kind_of("keys"))
 """
     assert told(site, code) == ["False", "keys their_kinds True"]
 

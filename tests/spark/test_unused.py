@@ -31,7 +31,7 @@ def test_context_that_no_output_was_made_from_is_a_warning_by_name(
         read(lake, job, "right")
         job.write(left, "out").text(lake.path("out"))
 
-    assert "no output of this run was made from context 'right'" in caplog.text
+    assert "no output of this run is known to be made from context 'right'" in caplog.text
     assert "'left'" not in "".join(record.getMessage() for record in caplog.records if record.levelname == "WARNING")
 
 

@@ -20,7 +20,7 @@ from airflow_bookmarks.lifecycle.history.timeline_switch import (
     look_at_undone,
     outputs_to_clean,
 )
-from airflow_bookmarks.lifecycle.inspect.never_read import NeverReadInput, never_read_after
+from airflow_bookmarks.lifecycle.inspect.never_read import NeverReadInput, goes_ahead, never_read_after
 from airflow_bookmarks.lifecycle.inspect.runs import total
 from airflow_bookmarks.lifecycle.state.quarantine import quarantined_files
 from airflow_bookmarks.sources.seek import RETRY, is_retried, reads_again
@@ -112,7 +112,7 @@ def preview(store: BookmarkStore, job: str, change: Change) -> ChangePreview:
     history = HistorySnapshot(store, job, head)
     switch = change.switch(history, {})
     undone = look_at_undone(history, switch)
-    again = undone.runs or _read_again(history, change)
+    again = undone.runs or ([] if _skips_alone(head, change, switch) else _read_again(history, change))
     contexts = _contexts_read_again(change)
     named = None if contexts is None else partial(names_in, head=head, contexts=contexts)
     figures = _retried(store, job, change) or input_of(store, again, named)
@@ -120,7 +120,7 @@ def preview(store: BookmarkStore, job: str, change: Change) -> ChangePreview:
     low = undone.first
     is_cleaned = switch.cleaning is not None
     # Only the source could tell which of it was read before.
-    is_unknown = change.kind == "set" and reads_again(change.value or "")
+    is_unknown = change.kind == "set" and reads_again(change.value or "") and not _skips_alone(head, change, switch)
     return ChangePreview(
         job=job,
         kind=change.kind,
@@ -143,6 +143,13 @@ def preview(store: BookmarkStore, job: str, change: Change) -> ChangePreview:
         moved=moved if isinstance(moved := switch.event.get("moved"), dict) else None,
         amounts={} if is_unknown else in_other_units(figures),
     )
+
+
+def _skips_alone(head: Head, change: Change, switch: TimelineSwitch) -> bool:
+    """Whether a set goes ahead by the order of a user's own kind: then it takes nothing back."""
+    ctx = change.ctx if change.kind == "set" else None
+    state = None if ctx is None else head.contexts.get(ctx)
+    return state is not None and goes_ahead(state.kind, state, switch.contexts.get(ctx or "")) is True
 
 
 def _never_read(

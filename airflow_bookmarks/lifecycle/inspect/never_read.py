@@ -8,16 +8,18 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_bookmarks.core.errors import OptionError, SourceError
 from airflow_bookmarks.core.files.file_plan import FilePlan
+from airflow_bookmarks.core.order import order_named
 from airflow_bookmarks.core.text.redaction import redacted
 from airflow_bookmarks.lifecycle.inspect.pending import recent_runs, recorded_on_change, recorded_plans
 from airflow_bookmarks.lifecycle.state.positions import READ_LATER, ContextReader
 from airflow_bookmarks.sources.files.recorded_plan import left_out
-from airflow_bookmarks.sources.registry import recorded_source
+from airflow_bookmarks.sources.registry import is_ours, recorded_source
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from airflow_bookmarks.core.head import Head
+    from airflow_bookmarks.core.run import ContextState
     from airflow_bookmarks.sources.source import PlanInput
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
     from airflow_bookmarks.store.transitions.timeline import TimelineSwitch
@@ -57,12 +59,27 @@ def never_read_after(store: BookmarkStore, job: str, head: Head, switch: Timelin
     except (OptionError, SourceError, OSError) as error:
         return NeverReadInput(None, None, (), consumers, redacted(str(error)))
     if not isinstance(before, FilePlan) or not isinstance(after, FilePlan):  # two plans are compared by their names
+        if goes_ahead(entry.kind, head.contexts.get(ctx), switch.contexts.get(ctx)) is False:
+            return NeverReadInput()  # it goes back, or stays: what was not read is read from there too
         why = f"which of its {before.amount.unit} these are is not known"
         return NeverReadInput(None, None, (), consumers, why)
     unread, still = _unread(before), _unread(after)
     skipped = [size for path, size in unread.items() if path not in still]
     runs = tuple(number for number in _runs(before) if number not in _runs(after))
     return NeverReadInput(len(skipped), sum(skipped), runs, consumers if skipped or runs else ())
+
+
+def goes_ahead(kind: str, before: ContextState | None, after: ContextState | None) -> bool | None:
+    """Whether a context of a user's own kind has a higher watermark after a change; None where that is not known.
+
+    For files it says little: each is known by name. Nor for upstreams, whose runs are counted.
+    """
+    if is_ours(kind) or before is None or after is None or before.watermark is None or after.watermark is None:
+        return None
+    if after.order is None or before.order != after.order or before.watermark_column != after.watermark_column:
+        return None
+    compared = order_named(after.order).compare(after.watermark, before.watermark)
+    return None if compared is None else compared > 0
 
 
 def _found_after(store: BookmarkStore, found: PlanInput, switch: TimelineSwitch, ctx: str) -> PlanInput:

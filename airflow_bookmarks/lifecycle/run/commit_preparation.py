@@ -14,9 +14,10 @@ from airflow_bookmarks.core.errors import MisuseError
 from airflow_bookmarks.core.files.file_plan import FilePlan
 from airflow_bookmarks.core.job_state import STATE_CONTEXT
 from airflow_bookmarks.lifecycle.protocol.recover import STARTS_FROM, STARTS_OVER
+from airflow_bookmarks.lifecycle.run.checks.going_on import warn_of_standstill
 from airflow_bookmarks.lifecycle.run.commit_builder import ContextOutcome, RunOutcome, StoredBodies, build_commit
 from airflow_bookmarks.lifecycle.state.positions import position_at_start
-from airflow_bookmarks.sources.registry import kind_of, with_order
+from airflow_bookmarks.sources.registry import is_ours, kind_of, with_order
 from airflow_bookmarks.sources.source import PlanInput
 
 if TYPE_CHECKING:
@@ -103,7 +104,10 @@ class CommitPreparation:
             position = context.found.moved.position  # nothing is new, and the place is
         elif position is None and ctx not in self.grant.base.contexts:
             position = position_at_start(context.found, plan)
-        return None if position is None else with_order(context.source.kind, position)
+        stands = None if position is None else with_order(context.source.kind, position)
+        if not is_ours(context.source.kind):
+            warn_of_standstill(self.grant.job, ctx, context.found, plan, stands)
+        return stands
 
     # ---- a run that was taken over
 

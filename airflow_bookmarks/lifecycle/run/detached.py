@@ -81,13 +81,8 @@ class DetachedRun(ReadsContexts, KeepsState, Expects, WritesManifests, RecordsUs
     ) -> None:
         super().__init__(job)
         self._sinks = sinks
-        self._store, self._job, self._identity, self._choice, self._environment = (
-            store,
-            job,
-            identity,
-            choice,
-            environment,
-        )
+        self._store, self._job, self._identity, self._choice = store, job, identity, choice
+        self._given_environment = environment
         self._head = head or Head()
         self._reader = ContextReader(store, job, self._head, start)
         self._states = JobStates(self._reader)
@@ -151,6 +146,10 @@ class DetachedRun(ReadsContexts, KeepsState, Expects, WritesManifests, RecordsUs
     def execution_id(self) -> str:
         """The run id of the execution that makes this run."""
         return self._identity.run_id
+
+    @property
+    def _environment(self) -> RunEnvironment:
+        return self._given_environment
 
     @property
     def _manifest_part(self) -> str | None:

@@ -51,6 +51,7 @@ from airflow_bookmarks.sinks.entry import discarded_entry, landed_entry, publish
 from airflow_bookmarks.sinks.files.publish import check_publishable
 from airflow_bookmarks.sinks.registry import SINKS, SinkRegistry
 from airflow_bookmarks.sources.contract import stats_of
+from airflow_bookmarks.sources.registry import encoded_plan
 from airflow_bookmarks.sources.source import PlanInput
 from airflow_bookmarks.sources.upstream.rewind import RewindWanted
 from airflow_bookmarks.store.bookmark_store import PLAN_INLINE_BYTES, BookmarkStore, Commit, LeaseGrant
@@ -171,7 +172,7 @@ class ActiveRun(LeaseHolder):
             figures |= self._inputs.disposals[ctx].stats()
         if found.moved is not None:
             figures[MOVED_FROM] = dict(found.moved.stats)
-        body = self._leased.bodies.payloads({ctx: plan.encode()}, PLAN_INLINE_BYTES)[ctx]
+        body = self._leased.bodies.payloads({ctx: encoded_plan(source.kind, plan)}, PLAN_INLINE_BYTES)[ctx]
         entry = PlanEntry(source.kind, body, figures, str(source.ref()))
         self._store.plan(self._grant, ctx, entry, option=self.option.value, is_last=not self._in_batches)
         self._leased.has_item = True

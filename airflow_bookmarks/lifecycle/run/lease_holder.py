@@ -14,6 +14,7 @@ from airflow_bookmarks.lifecycle.state.manifest import WritesManifests
 from airflow_bookmarks.lifecycle.state.positions import ReadsContexts
 
 if TYPE_CHECKING:
+    from airflow_bookmarks.lifecycle.protocol.lease import RunEnvironment
     from airflow_bookmarks.lifecycle.protocol.source_cleanup import Disposal
     from airflow_bookmarks.lifecycle.run.leased import LeasedRun
     from airflow_bookmarks.store.bookmark_store import LeaseGrant
@@ -27,11 +28,15 @@ class LeaseHolder(ReadsContexts, KeepsState, Expects, WritesManifests, RecordsUs
     def __init__(self, leased: LeasedRun) -> None:
         super().__init__(leased.grant.job)
         self._leased = leased
-        self._store, self._stopwatch, self._environment = leased.store, leased.stopwatch, leased.environment
+        self._store, self._stopwatch = leased.store, leased.stopwatch
 
     @property
     def _grant(self) -> LeaseGrant:
         return self._leased.grant
+
+    @property
+    def _environment(self) -> RunEnvironment:
+        return self._leased.environment
 
     # ---- identity
 

@@ -126,8 +126,9 @@ class ContextReader:
         if state is not None and state.fingerprint != given:
             if on_change == "reset":
                 return PlanInput()
-            if on_change == "error" or state.kind != source.kind or not kind_of(state.kind).keeps_elsewhere:
-                raise SourceSwitchedError(self._job, ctx, state.fingerprint, given)
+            keeps = state.kind == source.kind and kind_of(state.kind).keeps_elsewhere
+            if on_change == "error" or not keeps:
+                raise SourceSwitchedError(self._job, ctx, state.fingerprint, given, keeps_elsewhere=keeps)
         if state is None:
             return found_at_start(self._store, source, self._start)
         found = self.found(ctx)

@@ -12,6 +12,7 @@ from airflow_bookmarks.core.amount import FILES
 from airflow_bookmarks.core.errors import OptionError, SourceChangedError
 from airflow_bookmarks.core.files.file_plan import FilePlan
 from airflow_bookmarks.core.selection.reason import MISSING
+from airflow_bookmarks.sources.contract import checked_recheck
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -35,7 +36,7 @@ def recheck_plan(job: str, ctx: str, source: Source[P], plan: P, on_missing: OnM
         SourceChangedError: something changed or went, and `on_missing` is "error", or it is the output of an
             upstream job, which a later run or a replay replaced: nothing was committed.
     """
-    found = source.recheck(plan)
+    found = checked_recheck(source.kind, source.recheck(plan))
     if found.moved is not None:
         raise SourceChangedError(
             f"job {job!r}, context {ctx!r}: {found.moved} while it was read. Nothing was committed or published. Run "

@@ -35,6 +35,7 @@ class FileKind(NamedFilesKind):
 
     name = FileSource.kind
     has_ledger = True
+    keeps_elsewhere = True  # it knows files by their paths, so those of another folder are new
 
     def decode(self, body: bytes) -> FilePlan:
         """Return a stored plan; see `SourceKind.decode`."""

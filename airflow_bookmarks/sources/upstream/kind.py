@@ -33,7 +33,6 @@ class UpstreamKind(NamedFilesKind):
     name = UpstreamSource.kind
     reads_jobs = True
     order = NUMBER
-    keeps_elsewhere = False  # a position is a run of one job
 
     def decode(self, body: bytes) -> UpstreamPlan:
         """Return a stored plan; see `SourceKind.decode`."""

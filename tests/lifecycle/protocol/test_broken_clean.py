@@ -77,7 +77,7 @@ def test_look_at_what_is_left_goes_on_where_a_sink_fails(
 ) -> None:
     undone_in(shop, LockedParcels(tmp_path / "parcels.db"), monkeypatch)
     assert preview(shop.store, "copy", Change("reset")).left_over is None
-    assert "its kind of sink 'parcels' failed: OperationalError: database is locked" in caplog.text
+    assert "the kind of sink 'parcels' failed: OperationalError: database is locked" in caplog.text
     (finding,) = (each for each in examine(shop.store) if each.code == "not-examined")
     assert "'parcels' failed" in finding.what
     with pytest.raises(SourceError, match="'parcels' failed"):

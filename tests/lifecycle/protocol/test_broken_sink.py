@@ -26,8 +26,8 @@ from tests.lifecycle.rows import ErasableRows
 from tests.lifecycle.shop import Shop
 
 LOCKED = "OperationalError: database is locked"
-PARCELS = f"its kind of sink 'parcels' failed: {LOCKED}"
-ROWS = f"its kind of sink 'rows' failed: {LOCKED}"
+PARCELS = f"the kind of sink 'parcels' failed: {LOCKED}"
+ROWS = f"the kind of sink 'rows' failed: {LOCKED}"
 
 Lock = Callable[[object, str], None]
 
@@ -277,7 +277,7 @@ def test_publish_that_fails_stays_due(
         broken.setattr(owner, call, _deny)
         with pytest.raises(PublishError) as error:
             make(shop, parcels, run)
-    assert "job 'copy', run 1.1, output 'out': its kind of sink 'parcels' failed: LookupError: denied" in str(
+    assert "job 'copy', run 1.1, output 'out': the kind of sink 'parcels' failed: LookupError: denied" in str(
         error.value
     )
     assert "its publish stays due" in str(error.value)
@@ -297,7 +297,7 @@ def test_publish_of_a_pause_run_that_fails_is_named_and_its_staging_removed(
         broken.setattr(owner, call, _deny)
         with pytest.raises(PublishError) as error:
             run.commit()
-    assert "job 'copy', pause run, output 'out': its kind of sink 'parcels' failed: LookupError: denied" in str(
+    assert "job 'copy', pause run, output 'out': the kind of sink 'parcels' failed: LookupError: denied" in str(
         error.value
     )
     run.abort("it failed")

@@ -495,7 +495,7 @@ def test_collection_removes_what_killed_side_runs_left_in_the_sink_after_the_ret
 @pytest.mark.parametrize(
     ("error", "said"),
     [
-        (LookupError("denied"), "its kind of sink 'parcels' failed: LookupError: denied"),
+        (LookupError("denied"), "the kind of sink 'parcels' failed: LookupError: denied"),
         (PublishError("not now"), "the next collection tries again: not now"),
     ],
 )

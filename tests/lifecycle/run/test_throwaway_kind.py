@@ -211,12 +211,14 @@ def test_rewind_and_undo_go_by_its_positions(shop: Shop, table: str) -> None:
 def test_set_takes_a_key_and_says_what_it_does_not_know(shop: Shop, table: str) -> None:
     enabled(shop, table)
 
-    seen = preview(shop.store, JOB, Change("set", ctx=CTX, value="1"))
+    back, ahead = (preview(shop.store, JOB, Change("set", ctx=CTX, value=value)) for value in ("1", "9"))
     set_position(shop.store, JOB, CTX, "1", reason="a test", who="ada")
 
     assert ends(enabled(shop, table)[0]) == (1, 3)
-    assert seen.never_read is not None
-    assert (seen.never_read.files, seen.never_read.unknown) == (None, "which of its keys these are is not known")
+    assert back.never_read is not None
+    assert ahead.never_read is not None
+    assert (back.never_read.files, back.never_read.unknown) == (0, None)  # by the order of the kind
+    assert (ahead.never_read.files, ahead.never_read.unknown) == (None, "which of its keys these are is not known")
     with pytest.raises(OptionError, match="'now' is no key"):
         set_position(shop.store, JOB, CTX, "now", reason="a test", who="ada")
 
@@ -237,7 +239,7 @@ def test_what_its_planner_raises_is_said_of_its_context_alone(shop: Shop, table:
 
     assert {context.ctx: (context.unknown, context.has_input) for context in found.contexts} == {
         "another": (None, True),
-        CTX: ("its kind 'sqlite_keys' failed: OperationalError: no such table: people", False),
+        CTX: ("the kind 'sqlite_keys' failed: OperationalError: no such table: people", False),
     }
     assert not found.is_known
 
@@ -266,7 +268,7 @@ def test_preview_of_a_set_goes_on_where_its_planner_fails(
     asked = preview(shop.store, JOB, Change("set", ctx=CTX, value="2"))
 
     assert asked.never_read is not None
-    assert asked.never_read.unknown == "its kind 'sqlite_keys' failed: ZeroDivisionError: division by zero"
+    assert asked.never_read.unknown == "the kind 'sqlite_keys' failed: ZeroDivisionError: division by zero"
 
 
 @pytest.mark.parametrize(

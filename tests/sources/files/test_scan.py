@@ -12,7 +12,7 @@ from airflow_bookmarks.core.errors import SourceError
 from airflow_bookmarks.core.files.file_plan import FilePlan
 from airflow_bookmarks.core.selection.partition import settle_types
 from airflow_bookmarks.files.local import LocalFileSystem
-from airflow_bookmarks.sources.files import planner as file_source
+from airflow_bookmarks.sources.files import commit
 from airflow_bookmarks.sources.files.commit import recheck_files
 from airflow_bookmarks.sources.files.planner import FileSource
 from airflow_bookmarks.sources.files.scan import FolderScan, scan_folders
@@ -82,7 +82,7 @@ def test_folders_with_nothing_to_read_are_told(tmp_path: Path) -> None:
 
 
 def test_second_look_tells_what_changed_or_went(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(file_source, "_LOOKED_AT_ONCE", 2)  # so that it goes in several parts
+    monkeypatch.setattr(commit, "_LOOKED_AT_ONCE", 2)  # so that it goes in several parts
     put(tmp_path, *"abcdefg")
     plan = FileSource(FILES, [str(tmp_path)]).plan(PlanInput())
     (tmp_path / "b").unlink()

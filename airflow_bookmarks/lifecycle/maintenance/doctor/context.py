@@ -346,7 +346,7 @@ def _last_plan(survey: Survey, ctx: str) -> PlanEntry | None:
 # ---- kinds
 
 
-_MEND = "Nothing to do if that is intended. To check it, ask that system, or a version that knows the kind."
+_MEND = "Nothing to do if that is intended. To check it, use a version or a package that knows the kind."
 
 
 def examine_kinds(survey: Survey) -> Iterator[Finding]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING
 
 from airflow_bookmarks.core.errors import MisuseError
@@ -11,6 +12,37 @@ if TYPE_CHECKING:
     from airflow_bookmarks.core.plan import Plan
     from airflow_bookmarks.core.position import Position
     from airflow_bookmarks.sources.source import PlanInput
+
+log = logging.getLogger(__name__)
+
+
+def warn_of_standstill(job: str, ctx: str, found: PlanInput, plan: Plan, position: Position | None) -> None:
+    """Warn if a source of a user's own has read something, and the next run reads it again.
+
+    Args:
+        found: what the run was planned from.
+        position: where its source leads after `plan`; None: it stays.
+    """
+    why = None if plan.is_empty else _standstill(found, position)
+    if why is not None:
+        log.warning(
+            "bookmark %s, context %s: read %s, and %s: the next run reads the same again, and appended rows will "
+            "be there twice. Mend advance() of its source",
+            job,
+            ctx,
+            plan.amount.in_words(),
+            why,
+        )
+
+
+def _standstill(found: PlanInput, position: Position | None) -> str | None:
+    """Say why what was read is read again; None where it is not, or the watermarks do not tell."""
+    if position is None or position.body == found.position:
+        return "its position does not move"
+    before, after = found.watermark, position.watermark
+    if position.order is None or before is None or after is None or position.order.compare(after, before) != -1:
+        return None
+    return f"its position goes back from {before} to {after}"
 
 
 def check_moves(job: str, ctx: str, found: PlanInput, plan: Plan, position: Position | None, done: str) -> None:

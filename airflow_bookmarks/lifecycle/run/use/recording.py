@@ -21,11 +21,13 @@ if TYPE_CHECKING:
 class RecordsUse(Guarded):
     """The part of a run that keeps its `RunInputs` and `RunOutputs`, one thread at a time."""
 
-    _environment: RunEnvironment
-
     def __init__(self, job: str) -> None:
         super().__init__()
         self._inputs, self._outputs = RunInputs(job), RunOutputs(job)
+
+    @property
+    def _environment(self) -> RunEnvironment:
+        raise NotImplementedError
 
     def _check_running(self, what: str) -> None:
         raise NotImplementedError
