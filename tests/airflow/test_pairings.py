@@ -6,11 +6,9 @@ or what stands in for it, and the driver, which is held at a point of the protoc
 
 from __future__ import annotations
 
-import ast
 import asyncio
 import json
 import os
-import re
 import secrets
 import signal
 import threading
@@ -44,7 +42,7 @@ from tests.airflow.pairings import (
 from tests.airflow.pairings_airflow import Flow, execution_api
 from tests.airflow.pairings_driver import ON_REWIND_VARIABLE
 from tests.airflow.pairings_scene import DRIVER, Scene
-from tests.airflow.pairings_worker import PROJECT, WorkerHost, worker_host
+from tests.airflow.pairings_worker import WorkerHost, worker_host
 from tests.chaos.real.order import Gate, Held, open_gate
 from tests.chaos.real.scene import IS_FULL
 from tests.lifecycle.shop import Shop
@@ -342,12 +340,6 @@ def test_try_is_fenced_whatever_the_provider_fails_with(world: World) -> None:
     with pytest.raises(FencedError):
         drivers[0].commit()
     assert world.shop.target_lines(JOB) == {}
-
-
-@pytest.mark.parametrize(("path", "name"), sorted(set(re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", PAGE.read_text()))))
-def test_test_that_the_page_names_is_there(path: str, name: str) -> None:
-    tree = ast.parse((PROJECT / path).read_text())
-    assert name in {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
 
 
 def test_page_says_what_the_pairings_that_ran_say() -> None:
