@@ -40,6 +40,7 @@ class SourceKind(ABC, Generic[P]):
     reads_jobs: ClassVar[bool] = False  # whether its sources are jobs
     has_files: ClassVar[bool] = False  # whether what its plans read is files
     order: ClassVar[Order | None] = None  # how its watermarks compare; None: its positions say it, or their looks
+    is_totally_ordered: ClassVar[bool] = False  # whether a position has read all that one of a lower watermark has
     keeps_elsewhere: ClassVar[bool] = False  # whether a position tells something of another source of this kind
 
     @abstractmethod

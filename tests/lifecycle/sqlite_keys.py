@@ -88,6 +88,7 @@ class KeyKind(SourceKind[KeyPlan]):
 
     name = KeySource.kind
     order = NUMBER
+    is_totally_ordered = True
 
     def decode(self, body: bytes) -> KeyPlan:
         try:

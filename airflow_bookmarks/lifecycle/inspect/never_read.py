@@ -13,7 +13,7 @@ from airflow_bookmarks.core.text.redaction import redacted
 from airflow_bookmarks.lifecycle.inspect.pending import recent_runs, recorded_on_change, recorded_plans
 from airflow_bookmarks.lifecycle.state.positions import READ_LATER, ContextReader
 from airflow_bookmarks.sources.files.recorded_plan import left_out
-from airflow_bookmarks.sources.registry import is_ours, recorded_source
+from airflow_bookmarks.sources.registry import find_kind, recorded_source
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -72,9 +72,17 @@ def never_read_after(store: BookmarkStore, job: str, head: Head, switch: Timelin
 def goes_ahead(kind: str, before: ContextState | None, after: ContextState | None) -> bool | None:
     """Whether a context of a user's own kind has a higher watermark after a change; None where that is not known.
 
-    For files it says little: each is known by name. Nor for upstreams, whose runs are counted.
+    Only a kind whose positions are totally ordered can tell: a lower sum of offsets may be a higher offset of one part.
     """
-    if is_ours(kind) or before is None or after is None or before.watermark is None or after.watermark is None:
+    found = find_kind(kind)
+    if (
+        found is None
+        or not found.is_totally_ordered
+        or before is None
+        or after is None
+        or before.watermark is None
+        or after.watermark is None
+    ):
         return None
     if after.order is None or before.order != after.order or before.watermark_column != after.watermark_column:
         return None

@@ -185,6 +185,21 @@ def test_preview_of_a_set_says_what_its_order_tells(
     assert asked.twice == ()
 
 
+class PartialKind(KeyKind):
+    """A kind whose watermark is a sum: a lower one may be further ahead in a part."""
+
+    is_totally_ordered = False
+
+
+@pytest.mark.parametrize("value", ["1", "5"])
+def test_preview_of_a_set_warns_of_both_where_the_order_does_not_tell(database: str, value: str) -> None:
+    with memory_store() as store, registered(PartialKind()):
+        make(store, KeySource(database))
+        asked = preview(store, JOB, Change("set", ctx=CTX, value=value))
+    assert asked.never_read is not None
+    assert (asked.never_read.files, asked.files) == (None, None)
+
+
 def test_window_over_a_set_is_refused_where_one_plan_can_not_say_it(store: BookmarkStore, database: str) -> None:
     first = make(store, KeySource(database))
     put(database, 4, 5)
