@@ -67,3 +67,16 @@ def in_other_units(figures: Iterable[Mapping[str, Any]]) -> dict[str, int | None
             before = sums.get(amount.unit, 0)
             sums[amount.unit] = None if before is None or amount.count is None else before + amount.count
     return sums
+
+
+def is_as_much(read: object, amount: Amount) -> bool:
+    """Whether something is an amount that equals another one, as far as both are known.
+
+    Example:
+        >>> is_as_much(Amount("keys", 2, rows=2), Amount("keys", 2)), is_as_much(Amount("keys", 2), Amount("files", 2))
+        (True, False)
+    """
+    if not isinstance(read, Amount) or read.unit != amount.unit:
+        return False
+    pairs = ((read.count, amount.count), (read.bytes, amount.bytes), (read.rows, amount.rows))
+    return all(one == other for one, other in pairs if None not in (one, other))

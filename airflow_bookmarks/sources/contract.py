@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from airflow_bookmarks.core.amount import COUNT, UNIT, Amount
+from airflow_bookmarks.core.amount import COUNT, UNIT, Amount, is_as_much
 from airflow_bookmarks.core.errors import MisuseError, OptionError, SourceError, StateCorruptError
 from airflow_bookmarks.core.files.file_plan import FilePlan
 from airflow_bookmarks.core.job_state import STATE_KIND
@@ -17,6 +17,7 @@ from airflow_bookmarks.core.order import ORDERS, Order
 from airflow_bookmarks.core.position import Position
 from airflow_bookmarks.core.run import SourceRef
 from airflow_bookmarks.core.selection.bound import BOUNDS
+from airflow_bookmarks.core.text.redaction import has_user_info, redacted
 from airflow_bookmarks.sources.kind import SourceKind
 from airflow_bookmarks.sources.source import Recheck
 
@@ -67,13 +68,18 @@ def check_source(source: Any) -> None:
     """Make sure that a source of a user's own names itself as one of its kind.
 
     Raises:
-        OptionError: it does not.
+        OptionError: it does not, or its name, which is stored and shown, has a secret in it.
     """
     ref = source.ref()
     if not isinstance(ref, SourceRef) or ref.kind != source.kind or not isinstance(ref.name, str) or not ref.name:
         raise OptionError(
             f"a source of kind {source.kind!r} names itself {_shown(ref)}. Nothing was read or changed. Let its ref() "
             f"return SourceRef({source.kind!r}, <what tells it from other sources>)."
+        )
+    if has_user_info(ref.name) or redacted(ref.name) != ref.name:
+        raise OptionError(
+            f"a source of kind {source.kind!r} has a secret in its name: {redacted(ref.name)}. That name is stored "
+            "with the job, and shown. Nothing was read or changed. Let its ref() leave out the user and what is secret."
         )
 
 
@@ -170,18 +176,10 @@ def encoded(kind: SourceKind[Any] | None, plan: Plan) -> bytes:
     except (SourceError, StateCorruptError) as error:
         why = f"its kind can't read what encode() returned: {error}"
         raise _refused(plan, why, "Mend encode() or decode()") from error
-    if not _is_as_much(getattr(read, "amount", None), plan.amount):
+    if not is_as_much(getattr(read, "amount", None), plan.amount):
         why = f"its kind reads {_shown(getattr(read, 'amount', read))} from what encode() returned of {plan.amount}"
         raise _refused(plan, why, "Mend encode() or decode()")
     return body
-
-
-def _is_as_much(read: object, amount: Amount) -> bool:
-    """Whether two amounts are equal, as far as both are known."""
-    if not isinstance(read, Amount) or read.unit != amount.unit:
-        return False
-    pairs = ((read.count, amount.count), (read.bytes, amount.bytes), (read.rows, amount.rows))
-    return all(one == other for one, other in pairs if None not in (one, other))
 
 
 def checked_recheck(kind: str, recheck: object) -> Recheck:

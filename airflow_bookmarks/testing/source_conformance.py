@@ -274,6 +274,24 @@ class SourceConformance(ABC):
         self.arrive(4)
         _check("what the next run reads", self._run(), [4])
 
+    def test_pause_over_runs_with_a_set_between_reads_nothing_that_they_have_not_read(self) -> None:
+        for number in (1, 2):
+            self.arrive(number)
+            self._run()
+        self.arrive(3)
+        value = self.value_after(3)
+        if value is None:
+            pytest.skip("value_after() returns None: a position of this kind can't be set")
+        set_position(self.store, self.job, CTX, value, reason="conformance", who="test")
+        self.arrive(4)
+        _check("what the run after the set reads", self._run(), [4])
+        last = str(self.store.head(self.job).run_number)
+        try:
+            found = self._detached("pause", "1", last)
+        except OptionError:  # no one plan covers what they have read
+            return
+        _check(f"what a pause over runs (1, {last}] reads", found, [2, 4])
+
     def test_window_of_no_runs_is_empty(self) -> None:
         _check("whether the union of no plans is empty", self.kind().union([]).is_empty, True)
 

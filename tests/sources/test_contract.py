@@ -225,6 +225,13 @@ def test_source_that_names_itself_as_no_source_of_its_kind_is_refused(ref: Any) 
         check_source(Nameless("crm.db"))
 
 
+@pytest.mark.parametrize("name", ["https://ada:hunter2@crm.example/", "crm.db?password=hunter2"])
+def test_source_with_a_secret_in_its_name_is_refused(name: str) -> None:
+    with pytest.raises(OptionError, match="has a secret in its name") as caught:
+        check_source(KeySource(name))
+    assert "hunter2" not in str(caught.value)
+
+
 # ---- kinds that raise
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from airflow_bookmarks.core.order import NUMBER
 from airflow_bookmarks.core.position import Position
 from airflow_bookmarks.lifecycle.changes.change import Change, set_position
 from airflow_bookmarks.lifecycle.changes.preview import preview
+from airflow_bookmarks.lifecycle.maintenance.doctor import examine
 from airflow_bookmarks.lifecycle.protocol.lease import RunEnvironment
 from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
 from airflow_bookmarks.sources.kind import SourceKind
@@ -232,3 +233,34 @@ def test_known_kind_keeps_what_it_is() -> None:
         kind: SourceKind[Any] = kind_of(KeyKind.name)
         assert (kind.name, kind.order, kind.has_files) == ("sqlite_keys", NUMBER, False)
         assert kind.decode(KeyPlan("crm.db", 0, 2, 2).encode()) == KeyPlan("crm.db", 0, 2, 2)
+
+
+class ForgetfulKind(KeyKind):
+    """A later version of a kind, which reads other amounts from the plans of the version before."""
+
+    def decode(self, body: bytes) -> KeyPlan:
+        return replace(super().decode(body), count=7)
+
+
+class LostKind(KeyKind):
+    """A later version of a kind, which can't read the plans of the version before."""
+
+    def decode(self, body: bytes) -> KeyPlan:
+        raise ValueError(f"plans of version 1 are at {SECRET}")
+
+
+@pytest.mark.parametrize(
+    ("later", "what"),
+    [(ForgetfulKind(), "lists 7 keys, and its facts say 3 keys"), (LostKind(), "the kind 'sqlite_keys' failed")],
+)
+def test_doctor_finds_a_plan_that_its_kind_does_not_read_as_it_was(
+    database: str, later: SourceKind[Any], what: str
+) -> None:
+    with memory_store() as store:
+        with registered(KeyKind()):
+            make(store, KeySource(database))
+            assert examine(store) == []
+        with registered(later):
+            (finding,) = [each for each in examine(store) if each.code == "plan-differs"]
+    assert what in finding.what
+    assert "hunter2" not in finding.what

@@ -102,7 +102,7 @@ def _watermark_of_sequence(survey: Survey, ctx: str, state: ContextState) -> str
     run = survey.runs.get(state.run)
     if run is None or state.set_in is not None or _skipped(run, ctx):
         return None
-    plan = survey.plan_of(run, ctx)
+    plan = survey.files_of(run, ctx)
     return None if plan is None else plan.sequence_watermark
 
 
@@ -114,7 +114,7 @@ def _lacking(survey: Survey, ctx: str, state: ContextState) -> list[str]:
     read: dict[str, FileInfo] = {}
     lacking: list[str] = []
     for run in _behind(survey, ctx, state):
-        plan = survey.plan_of(run, ctx)
+        plan = survey.files_of(run, ctx)
         if plan is None:
             continue
         newer = [file for file in plan.files if file.path not in read]

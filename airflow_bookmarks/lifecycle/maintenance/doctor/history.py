@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from airflow_bookmarks.core.errors import StateCorruptError
+from airflow_bookmarks.core.amount import Amount, is_as_much
+from airflow_bookmarks.core.errors import SourceError, StateCorruptError
 from airflow_bookmarks.lifecycle.maintenance.doctor.finding import RESTORE, RESTORE_LINE, Finding, Severity
 
 if TYPE_CHECKING:
@@ -172,13 +173,13 @@ def _plan(survey: Survey, run: Run, ctx: str, entry: PlanEntry) -> Iterator[Find
     where = f"RUN {run.key}, plan of {ctx!r}"
     try:
         plan = survey.plan_of(run, ctx)
-    except StateCorruptError as error:
+    except (StateCorruptError, SourceError) as error:
         yield Finding("plan-differs", survey.job, Severity.ERROR, f"{where}: {error}", where, RESTORE)
         return
-    if plan is None:
-        return
-    said = (entry.metadata.files, entry.metadata.amount.bytes)
-    found = (len(plan.files), plan.files.total_bytes)
-    if said != found:
-        what = f"{where} lists {found[0]} files of {found[1]} bytes, and its facts say {said[0]} of {said[1]}"
+    if plan is not None and not is_as_much(plan.amount, entry.metadata.amount):
+        what = f"{where} lists {_shown(plan.amount)}, and its facts say {_shown(entry.metadata.amount)}"
         yield Finding("plan-differs", survey.job, Severity.ERROR, what, where, RESTORE)
+
+
+def _shown(amount: Amount) -> str:
+    return amount.in_words() if amount.bytes is None else f"{amount.in_words()} of {amount.bytes} bytes"

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from airflow_bookmarks.core.head import Head
+    from airflow_bookmarks.core.plan import Plan
     from airflow_bookmarks.core.position import Edge
     from airflow_bookmarks.core.rules.audit import AuditEvent
     from airflow_bookmarks.core.run import ContextState, Execution, OutputEntry, Payload, Run, RunKey
@@ -157,14 +158,26 @@ class Survey:
         except (StateCorruptError, StoreAccessError):
             return None
 
-    def plan_of(self, run: Run, ctx: str) -> FilePlan | None:
+    def plan_of(self, run: Run, ctx: str) -> Plan | None:
+        """Return the stored plan of a context; None where its kind is not known here.
+
+        Raises:
+            StateCorruptError: its kind can't read it.
+            SourceError: a kind of a user's own has failed at it.
+        """
+        entry = run.plans.get(ctx)
+        kind = None if entry is None else find_kind(entry.kind)
+        body = None if entry is None or kind is None else self.bytes_of(entry.body)
+        if body is None or kind is None:
+            return None
+        plan: Plan = kind.decode(body)
+        return plan
+
+    def files_of(self, run: Run, ctx: str) -> FilePlan | None:
         """Return the stored plan of a context if it is a plan of files."""
         entry = run.plans.get(ctx)
         kind = None if entry is None else find_kind(entry.kind)
-        if entry is None or kind is None or not kind.has_files:
-            return None
-        body = self.bytes_of(entry.body)
-        plan = None if body is None else kind.decode(body)
+        plan = None if kind is None or not kind.has_files else self.plan_of(run, ctx)
         return plan if isinstance(plan, FilePlan) else None
 
     def moves_of(self, output: OutputEntry) -> list[tuple[str, str]]:
