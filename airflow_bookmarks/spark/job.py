@@ -25,7 +25,7 @@ from airflow_bookmarks.sources.files.scan import SharedScans
 from airflow_bookmarks.spark.arguments import Arguments
 from airflow_bookmarks.spark.contexts.options import Batches, ReadOptions, ReadShare
 from airflow_bookmarks.spark.inputs import Inputs, state_folders
-from airflow_bookmarks.spark.opening import access_of, begin_run, session_of, settings_of, show_log
+from airflow_bookmarks.spark.opening import access_of, begin_run, reach_databases, session_of, settings_of, show_log
 from airflow_bookmarks.spark.spark_names import reads_a_context, writes_an_output
 
 # Nothing that imports pyspark: a job without Spark works where it isn't installed.
@@ -145,6 +145,7 @@ class BookmarkedJob:
                 on_unused=on_unused,
             )
         self.name, self.store = self._given.name, self._given.store
+        reach_databases(self.store, self._spark)
         self._environment = environment_of(self.store, self._given.identity.attempt)
         self._layout: Layout | None = None
         self._looks: SharedScans | None = None
