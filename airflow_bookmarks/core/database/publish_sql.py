@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from airflow_bookmarks.core.database.sink_table import DialectName, SinkTable, is_mysql, quoted, text_literal
-from airflow_bookmarks.core.database.stage_name import job_id, output_id
+from airflow_bookmarks.core.database.stage_name import StageName, job_id
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,38 +29,35 @@ TOKEN_TABLE = "_bookmarks_tokens"  # noqa: S105 (a table of fences)
 
 @dataclass(frozen=True, slots=True)
 class TokenRow:
-    """The row of an output in the token table of a schema."""
+    """The row of an output in the token table that lies beside its stage tables."""
 
     dialect: DialectName
     table: SinkTable
-    job: str
-    output: str
-    label: str
+    name: StageName
 
     @classmethod
-    def of(cls, dialect: DialectName, stage: SinkTable, territory: Territory, output: str) -> TokenRow:
-        """Return the row of an output whose stage tables lie in the schema of `stage`."""
-        label = f"{territory.namespace}/{territory.job}/{output}"
-        return cls(dialect, stage.beside(TOKEN_TABLE), job_id(territory), output_id(territory, output), label)
+    def of(cls, dialect: DialectName, stage: SinkTable, name: StageName) -> TokenRow:
+        """Return the row for the output that is staged in a table, whose name tells `name`."""
+        return cls(dialect, stage.beside(TOKEN_TABLE), name)
 
     def create_table(self) -> str:
         """Return the statement that makes the token table unless it is there."""
         engine = " ENGINE=InnoDB DEFAULT CHARSET=utf8mb4" if is_mysql(self.dialect) else ""
         return (
-            f"CREATE TABLE IF NOT EXISTS {self._table} (output_id char(32) NOT NULL PRIMARY KEY, "
-            "job_id char(32) NOT NULL, output_name text NOT NULL, fence bigint NOT NULL, "
+            f"CREATE TABLE IF NOT EXISTS {self._table} (output_id varchar(32) NOT NULL PRIMARY KEY, "
+            "job_id varchar(16) NOT NULL, output_name text NOT NULL, fence bigint NOT NULL, "
             f"published_rows bigint NOT NULL){engine}"
         )
 
-    def add(self) -> str:
-        """Return the statement that makes the row unless it is there."""
+    def add(self, label: str) -> str:
+        """Return the statement that makes the row unless it is there; `label` tells people what it is of."""
         # Not INSERT IGNORE, by which MySQL lets other errors pass as well.
         unless = (
             "ON DUPLICATE KEY UPDATE job_id = VALUES(job_id)"
             if is_mysql(self.dialect)
             else "ON CONFLICT (output_id) DO NOTHING"
         )
-        values = ", ".join(text_literal(self.dialect, text) for text in (self.output, self.job, self.label))
+        values = ", ".join(text_literal(self.dialect, text) for text in (self.id, self.name.job, label))
         return (
             f"INSERT INTO {self._table} (output_id, job_id, output_name, fence, published_rows) "
             f"VALUES ({values}, 0, 0) {unless}"
@@ -79,12 +76,17 @@ class TokenRow:
         return f"UPDATE {self._table} SET published_rows = {rows} WHERE {self._is_it}"
 
     @property
+    def id(self) -> str:
+        """What tells the output from any other."""
+        return f"{self.name.job}_{self.name.output}"
+
+    @property
     def _table(self) -> str:
         return self.table.sql(self.dialect)
 
     @property
     def _is_it(self) -> str:
-        return f"output_id = {text_literal(self.dialect, self.output)}"
+        return f"output_id = {text_literal(self.dialect, self.id)}"
 
 
 def burn_tokens(dialect: DialectName, schema: str | None, territory: Territory, fence: int) -> str:
