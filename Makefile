@@ -42,6 +42,10 @@ page: setup ## Build the bookmarks page that Airflow shows (at once when it is b
 browser: setup ## Have a Chromium for the tests of the page (as root it is installed where there is none)
 	@tools/browser.sh
 
+.PHONY: databases
+databases: setup ## Have PostgreSQL and MariaDB for tests (as root they are installed where they are missing)
+	@tools/databases.sh
+
 .PHONY: demo
 demo: setup ## Run the demonstration; STORE=dynamodb (default, a local server) or sqlite, FILES=local (default) or s3
 	@$(BIN)/python -m demo
@@ -60,12 +64,12 @@ down: setup ## Stop what `make up` started
 
 # Tests that one names are run whatever they are marked with.
 .PHONY: test
-test: page browser ## Run the tests that a change has to pass; TESTS=tests/core for some of them, WORKERS=2 processes
+test: page browser databases ## Run the tests that a change has to pass; TESTS=tests/core for some of them, WORKERS=2 processes
 	@mkdir -p $(BUILD)
 	$(PYTEST) $(if $(filter tests,$(TESTS)),-m "not thorough") --junit-xml $(BUILD)/junit$(VENV:.venv%=%).xml $(TESTS)
 
 .PHONY: test-all
-test-all: page browser ## Run every test: each kill, pairing, format and view, and every cluster
+test-all: page browser databases ## Run every test: each kill, pairing, format and view, and every cluster
 	@mkdir -p $(BUILD)
 	CHAOS=full $(PYTEST) --junit-xml $(BUILD)/junit-all.xml tests
 

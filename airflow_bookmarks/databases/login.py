@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
-from urllib.parse import parse_qsl, unquote, urlsplit
+from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
 
 from airflow_bookmarks.core.errors import OptionError
 from airflow_bookmarks.databases.address import DEFAULT_PORTS, DatabaseAddress, DatabaseLocation, DialectName, url_with
@@ -119,11 +119,11 @@ class DatabaseLogin:
             raise _wrong(what, "is neither a JSON object nor a URI") from None
         if not isinstance(given, dict):
             raise _wrong(what, "is no JSON object")
-        extra = given.get("extra") or {}
-        if isinstance(extra, str):
-            extra = _extra(extra, what)
         found = {field: _first(given, names) for field, names in _ALIASES.items()}
-        return cls.of_fields(**found, extra=extra, what=what)
+        for name, value in found.items():
+            if value is not None and not isinstance(value, (str, int) if name == "port" else str):
+                raise _wrong(what, f"has a value for {name!r}, which is no text")
+        return cls.of_fields(**found, extra=_extra(given.get("extra") or {}, what), what=what)
 
     @classmethod
     def of_uri(cls, text: str, what: str = "the login of a database") -> DatabaseLogin:
@@ -139,6 +139,8 @@ class DatabaseLogin:
         try:
             parts = urlsplit(text)
             port = parts.port
+            if not parts.netloc and not parts.path.startswith("/"):
+                raise ValueError("no //")
         except ValueError:
             raise _wrong(what, "is no URI that can be read: write special characters as %XX") from None
         extra: dict[str, Any] = dict(parse_qsl(parts.query, keep_blank_values=True))
@@ -146,7 +148,7 @@ class DatabaseLogin:
             extra |= _extra(extra.pop("__extra__"), what)
         return cls.of_fields(
             conn_type=parts.scheme,
-            host=_unquoted(parts.hostname),
+            host=_host(parts),
             port=port,
             schema=_unquoted(parts.path.removeprefix("/")),
             login=_unquoted(parts.username),
@@ -256,9 +258,16 @@ def _unquoted(text: str | None) -> str | None:
     return None if text is None else unquote(text)
 
 
-def _extra(text: str, what: str) -> dict[str, Any]:
+def _host(parts: SplitResult) -> str | None:
+    """Return the host as it is written: that of SQLite is the path of a file, where the case of letters counts."""
+    place = parts.netloc.rpartition("@")[2]
+    host = place[1:].partition("]")[0] if place.startswith("[") else place.partition(":")[0]
+    return unquote(host) or None
+
+
+def _extra(given: Any, what: str) -> dict[str, Any]:
     try:
-        extra = json.loads(text)
+        extra = json.loads(given) if isinstance(given, str) else given
     except ValueError:
         raise _wrong(what, "has extra fields that are no JSON") from None
     if not isinstance(extra, dict):
