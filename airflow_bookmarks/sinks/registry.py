@@ -17,6 +17,7 @@ from airflow_bookmarks.own_kind import load_kind
 from airflow_bookmarks.sinks.clean import CleanedSink
 from airflow_bookmarks.sinks.failure import named_failure, own_errors
 from airflow_bookmarks.sinks.files.sink import FilesSink
+from airflow_bookmarks.sinks.jdbc.sink import JdbcSink
 from airflow_bookmarks.sinks.sink import NOT_TAKEN_BACK, CollectedSink, CommittingSink, SidewaysSink, StagedSink
 from airflow_bookmarks.sinks.staging import stats_of
 
@@ -319,4 +320,4 @@ def stored_root(kind: str, root: str) -> str:
     return root if kind == FilesSink.kind else f"{kind}:{root}"
 
 
-SINKS = SinkRegistry.of(FilesSink())
+SINKS = SinkRegistry.of(FilesSink(), JdbcSink())
