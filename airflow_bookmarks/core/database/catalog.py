@@ -9,7 +9,6 @@ from airflow_bookmarks.core.database.sink_table import DialectName, SinkTable, i
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-# ruff: noqa: S608 - each name is a literal
 
 _OF_CONNECTION = {"postgresql": "current_schema()", "mysql": "database()", "mariadb": "database()", "sqlite": "'main'"}
 

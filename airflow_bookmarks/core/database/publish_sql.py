@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
     from airflow_bookmarks.core.rules.territory import Territory
 
-# ruff: noqa: S608 - each name is quoted, and each value a literal of its dialect
 
 TOKEN_TABLE = "_bookmarks_tokens"  # noqa: S105 (a table of fences)
 

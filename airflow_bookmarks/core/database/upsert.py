@@ -15,7 +15,6 @@ from airflow_bookmarks.core.database.sink_table import DialectName, SinkTable, i
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-# ruff: noqa: S608 - each name is quoted
 
 _RANK = "_bm_rank"
 
