@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from pyspark.errors import ParseException
 from pyspark.sql.types import StructType
 
-from airflow_bookmarks.core.database.partitions import PartitionOptions
+from airflow_bookmarks.core.database.windows.partitions import PartitionOptions
 from airflow_bookmarks.core.errors import OptionError
 from airflow_bookmarks.core.option import check_choice
 from airflow_bookmarks.core.selection.bound import Bound

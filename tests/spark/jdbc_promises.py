@@ -203,6 +203,6 @@ def test_pending_rewind_and_set_know_tables(lake: Lake, shop: Shop) -> None:
 
 def test_no_secret_is_in_the_state(lake: Lake, shop: Shop, tmp_path: Path) -> None:
     run(lake)
-    state = b"".join(path.read_bytes() for path in tmp_path.glob("bookmarks.db*"))
+    state: bytes = b"".join(path.read_bytes() for path in tmp_path.glob("bookmarks.db*"))
     assert b"conn:shop" in state
-    assert shop.login.password.encode() not in state
+    assert str(shop.login.password).encode() not in state

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from airflow_bookmarks.core.database.dialect import Dialect, TableColumn
 from airflow_bookmarks.core.database.key import KeyColumn, KeyType
-from airflow_bookmarks.core.database.window import TableKeys
+from airflow_bookmarks.core.database.windows.window import TableKeys
 from airflow_bookmarks.core.errors import OptionError, SourceError, SourceMissingError
 from airflow_bookmarks.sources.jdbc.options import AUTO
 

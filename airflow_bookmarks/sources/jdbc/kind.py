@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
 
 from airflow_bookmarks.core.database.key import checked_value
-from airflow_bookmarks.core.database.window import Mark, TableKeys, Window
+from airflow_bookmarks.core.database.windows.window import KeyWindow, Mark, TableKeys
 from airflow_bookmarks.core.errors import OptionError
 from airflow_bookmarks.core.rules.start import Start
 from airflow_bookmarks.databases.address import DatabaseAddress
@@ -124,4 +124,4 @@ def _is_beyond(mark: Mark, other: Mark, table: TableKeys) -> bool:
     return len(mark.values) < len(other.values) or not set(mark.ties) <= set(other.ties)
 
 
-_NOTHING = TablePlan(Recipe("", "", Relation(()), TableOptions()), "", Window(), TablePosition(TableKeys(())))
+_NOTHING = TablePlan(Recipe("", "", Relation(()), TableOptions()), "", KeyWindow(), TablePosition(TableKeys(())))

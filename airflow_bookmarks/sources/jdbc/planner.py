@@ -7,13 +7,21 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
-from airflow_bookmarks.core.database.cut import cut_of
 from airflow_bookmarks.core.database.key import KeyType, moment_of
-from airflow_bookmarks.core.database.window import Mark, TableKeys, Window, after, has_no_key, joined, selected
+from airflow_bookmarks.core.database.windows.cut import cut_of
+from airflow_bookmarks.core.database.windows.window import (
+    KeyWindow,
+    Mark,
+    TableKeys,
+    after,
+    has_no_key,
+    joined,
+    selected,
+)
 from airflow_bookmarks.core.errors import DatabaseError, OptionError, SourceError
 from airflow_bookmarks.core.selection.reason import BEFORE_START, NO_KEY, OVER_BOUND, SETTLING
 from airflow_bookmarks.sources.jdbc.catalogue import check_same, describe, warn_of_keys
-from airflow_bookmarks.sources.jdbc.position import Seen, TablePlan, TablePosition
+from airflow_bookmarks.sources.jdbc.position import EarlierEnd, TablePlan, TablePosition
 from airflow_bookmarks.sources.jdbc.queries import texts
 from airflow_bookmarks.sources.jdbc.settling import now, oldest, wait_until_ended
 
@@ -95,7 +103,7 @@ class TablePlanner:
         end, left = self._bounded(start, end)
         if left:
             skipped[OVER_BOUND] = left
-        window = Window(start.mark, end, with_nulls=with_nulls)
+        window = KeyWindow(start.mark, end, with_nulls=with_nulls)
         count = self._count(window.condition(self.dialect, start.table)) if not window.is_empty else 0
         if described.is_gapless_wanted and end is not None:
             self._check_gapless(window, start.table)
@@ -120,7 +128,7 @@ class TablePlanner:
 
     # ---- where the window ends
 
-    def _settled_end(self, start: TablePosition) -> tuple[Mark | None, Seen | None]:
+    def _settled_end(self, start: TablePosition) -> tuple[Mark | None, EarlierEnd | None]:
         """Return the last new row behind which none can come, and the last one to be seen now; None where none is new.
 
         The end is taken first, and then who may still write before it is waited for.
@@ -209,10 +217,10 @@ class TablePlanner:
             )
         return tuple(sorted(map(texts, rows)))
 
-    def _seen(self, at: datetime, last: Mark | None) -> Seen | None:
+    def _seen(self, at: datetime, last: Mark | None) -> EarlierEnd | None:
         if last is None or len(last.ties) > _SEEN_TIES:
             return None
-        return Seen(at.astimezone(UTC).isoformat(" ", "microseconds"), last)
+        return EarlierEnd(at.astimezone(UTC).isoformat(" ", "microseconds"), last)
 
     # ---- bounds
 
@@ -224,19 +232,19 @@ class TablePlanner:
         if bound.window is not None:
             end = self._first_span(start, end, bound.window)
         if bound.max_rows is not None:
-            inside = Window(start.mark, end).condition(self.dialect, start.table)
+            inside = KeyWindow(start.mark, end).condition(self.dialect, start.table)
             row = self._one(start.table, [inside, *self._has_keys(start.table)], skip=bound.max_rows - 1)
             if row is not None and row != end.values:
                 end = joined(start.mark, Mark(row, self._ties(row, start.table)))
         if end == whole or whole is None:
             return end, 0
-        rest = Window(end, whole).condition(self.dialect, start.table)
+        rest = KeyWindow(end, whole).condition(self.dialect, start.table)
         return end, self._count(rest)
 
     def _first_span(self, start: TablePosition, end: Mark, window: timedelta) -> Mark:
         """Return the last row of the oldest window of this length, aligned to the clock, that has anything new."""
         key, table = start.table.keys[0], start.table
-        inside = Window(start.mark, end).condition(self.dialect, table)
+        inside = KeyWindow(start.mark, end).condition(self.dialect, table)
         row = self._one(table, [inside, *self._has_keys(table)])
         moment = None if row is None or not key.type.is_time else moment_of(row[0])
         if moment is None:
@@ -298,7 +306,7 @@ class TablePlanner:
             "(airflow-bookmarks set), or reset it."
         )
 
-    def _check_gapless(self, window: Window, table: TableKeys) -> None:
+    def _check_gapless(self, window: KeyWindow, table: TableKeys) -> None:
         """Make sure that a primary key that stands for keys has no gap, as Glue does.
 
         Raises:
@@ -371,11 +379,11 @@ class TablePlanner:
         else:
             last, _ = self._settled_end(begin)
         if last is not None:
-            skipped[BEFORE_START] = self._count(Window(None, last).condition(self.dialect, table))
+            skipped[BEFORE_START] = self._count(KeyWindow(None, last).condition(self.dialect, table))
         return replace(begin, mark=last)
 
 
-def _newest(start: TablePosition, cut: datetime, seen: Seen | None) -> Mark | None:
+def _newest(start: TablePosition, cut: datetime, seen: EarlierEnd | None) -> Mark | None:
     """Return the newest end of the table that was seen before a time, if it is behind the position."""
     candidates = start.seen if seen is None else (*start.seen, seen)
     for each in reversed(candidates):
@@ -385,7 +393,7 @@ def _newest(start: TablePosition, cut: datetime, seen: Seen | None) -> Mark | No
     return None
 
 
-def _kept(seen: Sequence[Seen], mark: Mark | None) -> tuple[Seen, ...]:
+def _kept(seen: Sequence[EarlierEnd], mark: Mark | None) -> tuple[EarlierEnd, ...]:
     """Return the ends that a later run may settle for: those from the position on, each row once, and not too many."""
     first = next((at for at, each in enumerate(seen) if each.mark == mark), None)
     later = list(seen if first is None else seen[first + 1 :])

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from airflow_bookmarks.core.amount import Amount
 from airflow_bookmarks.core.database.key import watermark_of
-from airflow_bookmarks.core.database.window import Mark, TableKeys, Window
+from airflow_bookmarks.core.database.windows.window import KeyWindow, Mark, TableKeys
 from airflow_bookmarks.core.errors import StateCorruptError
 from airflow_bookmarks.core.position import Position
 from airflow_bookmarks.core.selection.reason import OVER_BOUND
@@ -24,7 +24,7 @@ _VERSION = 1
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class EarlierEnd:
     """The last row that could be seen at a time by the clock of the database, in UTC."""
 
     at: str
@@ -35,7 +35,7 @@ class Seen:
         return [self.at, *self.mark.stored()]
 
     @classmethod
-    def of_stored(cls, values: list[Any]) -> Seen:
+    def of_stored(cls, values: list[Any]) -> EarlierEnd:
         """Return what `stored` returned."""
         at, *mark = values
         return cls(at, Mark(*_tuples(mark)))
@@ -55,7 +55,7 @@ class TablePosition:
 
     table: TableKeys
     mark: Mark | None = None
-    seen: tuple[Seen, ...] = ()
+    seen: tuple[EarlierEnd, ...] = ()
     identity: str | None = None
     has_nulls: bool = False
 
@@ -80,7 +80,7 @@ class TablePosition:
         """
 
         def read(values: Mapping[str, Any]) -> TablePosition:
-            seen = tuple(map(Seen.of_stored, values["seen"]))
+            seen = tuple(map(EarlierEnd.of_stored, values["seen"]))
             mark = Mark.of_stored(values["mark"])
             return cls(TableKeys.of_stored(values), mark, seen, values["identity"], values["has_nulls"])
 
@@ -103,7 +103,7 @@ class TablePlan:
 
     recipe: Recipe
     source: str
-    window: Window
+    window: KeyWindow
     leads_to: TablePosition
     count: int | None = 0
     skipped: Mapping[str, int] = field(default_factory=dict)
@@ -170,7 +170,7 @@ class TablePlan:
         """
 
         def read(values: Mapping[str, Any]) -> TablePlan:
-            window = Window(
+            window = KeyWindow(
                 Mark.of_stored(values["after"]), Mark.of_stored(values["until"]), with_nulls=values["with_nulls"]
             )
             leads_to = TablePosition.decode(values["leads_to"].encode())
@@ -182,7 +182,7 @@ class TablePlan:
     def covering(self, earlier: TablePlan) -> TablePlan:
         """Return one plan over the windows of two, where this one begins where `earlier` ends."""
         count = None if self.count is None or earlier.count is None else self.count + earlier.count
-        window = Window(
+        window = KeyWindow(
             earlier.window.after,
             self.window.until or earlier.window.until,
             with_nulls=self.window.with_nulls or earlier.window.with_nulls,

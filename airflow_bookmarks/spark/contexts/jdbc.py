@@ -14,8 +14,7 @@ from airflow_bookmarks.databases.database import open_database
 from airflow_bookmarks.sources.jdbc.recipe import Recipe, Relation
 from airflow_bookmarks.sources.jdbc.source import TableSource
 from airflow_bookmarks.spark.contexts.columns import ContextFrames, settled
-from airflow_bookmarks.spark.jdbc_url import spark_url
-from airflow_bookmarks.spark.readers.jdbc import TableReader
+from airflow_bookmarks.spark.readers.jdbc import TableReader, spark_url
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from pyspark.sql.types import StructType
 
-    from airflow_bookmarks.core.database.partitions import PartitionOptions
+    from airflow_bookmarks.core.database.windows.partitions import PartitionOptions
     from airflow_bookmarks.core.selection.bound import Bound
     from airflow_bookmarks.databases.login import DatabaseLogin
     from airflow_bookmarks.sources.jdbc.options import TableOptions

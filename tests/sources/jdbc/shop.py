@@ -9,7 +9,7 @@ from datetime import timedelta
 from typing import Any
 
 from airflow_bookmarks.core.database.dialects import dialect_named
-from airflow_bookmarks.core.database.window import Window
+from airflow_bookmarks.core.database.windows.window import KeyWindow
 from airflow_bookmarks.core.rules.start import BEGINNING, Start
 from airflow_bookmarks.databases.database import Database, open_database
 from airflow_bookmarks.databases.login import DatabaseLogin
@@ -63,7 +63,7 @@ class Shop:
         assert TablePlan.decode(plan.encode()).encode() == plan.encode()
         return found
 
-    def held(self, plan: TablePlan, window: Window | None = None) -> list[tuple[Any, ...]]:
+    def held(self, plan: TablePlan, window: KeyWindow | None = None) -> list[tuple[Any, ...]]:
         """Return the keys of the rows in a window, in their order."""
         dialect, table = dialect_named(self.login.dialect), plan.leads_to.table
         condition = (window or plan.window).condition(dialect, table)

@@ -15,7 +15,7 @@ from airflow_bookmarks.core.database.dialect import Dialect
 from airflow_bookmarks.core.database.key import KeyColumn, KeyType
 from airflow_bookmarks.core.database.mysql import MySQL
 from airflow_bookmarks.core.database.postgresql import PostgreSQL
-from airflow_bookmarks.core.database.window import Mark, TableKeys, Window, joined
+from airflow_bookmarks.core.database.windows.window import KeyWindow, Mark, TableKeys, joined
 
 A, B, C, P = (KeyColumn(name, KeyType.INTEGER, is_nullable=name == "a") for name in "abcp")
 ROWS = tuple(itertools.product(range(3), repeat=3))  # each with its place as the primary key
@@ -43,7 +43,7 @@ def test_window_holds_what_lies_between_its_marks(
     rows: sqlite3.Connection, dialect: Dialect, is_ascending: bool, low: list[str], high: list[str]
 ) -> None:
     table = TableKeys((A, B, C), is_ascending=is_ascending)
-    condition = Window(Mark(tuple(low)), Mark(tuple(high))).condition(dialect, table)
+    condition = KeyWindow(Mark(tuple(low)), Mark(tuple(high))).condition(dialect, table)
 
     def is_in(row: tuple[int, ...]) -> bool:
         one, other = tuple(map(int, low)), tuple(map(int, high))
@@ -62,7 +62,7 @@ def test_rows_with_the_keys_of_a_mark_count_as_read_by_name(
     table = TableKeys((A,), (P,))
     after = Mark((low,), tuple((str(each),) for each in sorted(known)))
     until = Mark((high,), tuple((str(each),) for each in sorted(ends)))
-    found = held(rows, Window(after, until).condition(dialect, table))
+    found = held(rows, KeyWindow(after, until).condition(dialect, table))
 
     def is_in(at: int, a: int) -> bool:
         is_after = a > int(low) or (bool(known) and a == int(low) and at not in known)
@@ -76,7 +76,7 @@ def test_windows_that_follow_each_other_hold_each_row_once(rows: sqlite3.Connect
     table, dialect = TableKeys((A,), (P,)), PostgreSQL()
     first = Mark(("1",), (("9",), ("10",)))
     later = joined(first, Mark(("1",), (("9",), ("10",), ("13",))))
-    windows = [Window(None, first), Window(first, later), Window(later, Mark(("2",)))]
+    windows = [KeyWindow(None, first), KeyWindow(first, later), KeyWindow(later, Mark(("2",)))]
     read = [sorted(held(rows, each.condition(dialect, table))) for each in windows]
     assert read[0] == [*range(9), 9, 10]
     assert read[1] == [13]
@@ -85,9 +85,9 @@ def test_windows_that_follow_each_other_hold_each_row_once(rows: sqlite3.Connect
 
 def test_rows_without_a_key_are_in_a_window_that_asks_for_them(rows: sqlite3.Connection) -> None:
     table, dialect = TableKeys((A, B)), PostgreSQL()
-    assert held(rows, Window(None, None, with_nulls=True).condition(dialect, table)) == {100}
-    assert held(rows, Window(None, Mark(("0",)), with_nulls=True).condition(dialect, table)) == {*range(9), 100}
-    assert held(rows, Window().condition(dialect, table)) == set()
+    assert held(rows, KeyWindow(None, None, with_nulls=True).condition(dialect, table)) == {100}
+    assert held(rows, KeyWindow(None, Mark(("0",)), with_nulls=True).condition(dialect, table)) == {*range(9), 100}
+    assert held(rows, KeyWindow().condition(dialect, table)) == set()
 
 
 def test_first_condition_of_an_expanded_comparison_serves_an_index() -> None:

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from airflow_bookmarks.core.database.cut import cut_of
 from airflow_bookmarks.core.database.key import KeyColumn, KeyType
+from airflow_bookmarks.core.database.windows.cut import cut_of
 
 ZONES = ("UTC", "Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "Asia/Kathmandu")
 MOMENTS = st.integers(0, 365 * 86_400 * 1_000_000).map(

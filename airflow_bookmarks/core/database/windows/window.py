@@ -95,7 +95,7 @@ class Mark:
 
 
 @dataclass(frozen=True, slots=True)
-class Window:
+class KeyWindow:
     """The rows after one mark, up to and including another one.
 
     `after` None: from the first row on. `until` None: nothing is read. `with_nulls`: rows without a key belong to it.
@@ -115,7 +115,7 @@ class Window:
 
         Example:
             >>> from airflow_bookmarks.core.database.postgresql import PostgreSQL
-            >>> window = Window(Mark(("5",)), Mark(("9",)))
+            >>> window = KeyWindow(Mark(("5",)), Mark(("9",)))
             >>> window.condition(PostgreSQL(), TableKeys((KeyColumn("id", KeyType.INTEGER),)))
             '"id" > 5 AND "id" <= 9'
         """
