@@ -194,9 +194,9 @@ def open_database(login: DatabaseLogin) -> Database:
     from sqlalchemy import create_engine
     from sqlalchemy.pool import NullPool
 
-    engine = create_engine(
-        login.sqlalchemy_url(), isolation_level="AUTOCOMMIT", poolclass=NullPool, **_connecting(login)
-    )
+    # `future`: SQLAlchemy 1.4 would commit after each statement by itself, within our transactions too.
+    details: dict[str, Any] = {"isolation_level": "AUTOCOMMIT", "poolclass": NullPool, "future": True}
+    engine = create_engine(login.sqlalchemy_url(), **details, **_connecting(login))
     try:
         connection = engine.connect()
     except _errors() as error:

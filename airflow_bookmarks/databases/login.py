@@ -239,7 +239,7 @@ class DatabaseLogin:
         }
 
     def sqlalchemy_url(self) -> URL:
-        """Return the URL for SQLAlchemy, with the password, which its text masks, and without parameters.
+        """Return the URL for SQLAlchemy, with the password, which its `repr()` masks, and without parameters.
 
         Raises:
             OptionError: SQLAlchemy or the client of this database is not installed.

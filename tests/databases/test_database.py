@@ -373,7 +373,8 @@ def test_server_that_never_answers_is_given_up() -> None:
     with socket.socket() as silent:
         silent.bind(("127.0.0.1", 0))
         silent.listen()
-        login = DatabaseLogin("postgresql", *silent.getsockname(), "crm", "etl", parameters={"connect_timeout": "2"})
+        port = silent.getsockname()[1]
+        login = DatabaseLogin("postgresql", "127.0.0.1", port, "crm", "etl", parameters={"connect_timeout": "2"})
 
         with pytest.raises(DatabaseError, match="timeout"):
             open_database(login)

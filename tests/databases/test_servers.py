@@ -33,9 +33,9 @@ def test_server_ends_with_its_parent(name: str, request: pytest.FixtureRequest) 
     request.getfixturevalue(f"{name}_server")  # skips where none is installed
     command = [sys.executable, "-c", _SCRIPT, name]
 
-    # Its own folder for what nobody removes then; not that of pytest, which a server that is not root can't enter.
+    # A folder for what nobody removes then; that of pytest can't be entered by a server, which does not run as root.
     with tempfile.TemporaryDirectory(prefix="killed-", ignore_cleanup_errors=True) as folder:
-        os.chmod(folder, 0o755)
+        os.chmod(folder, 0o1777)  # noqa: S103
         environment = {**os.environ, "TMPDIR": folder}
         done = subprocess.run(command, stdout=subprocess.PIPE, text=True, cwd=_ROOT, check=False, env=environment)
 
