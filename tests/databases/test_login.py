@@ -126,6 +126,18 @@ def test_jdbc_driver_gets_secrets_as_properties() -> None:
     }
 
 
+def test_value_that_the_url_of_mariadb_cannot_hold_is_a_property() -> None:
+    login = DatabaseLogin("mariadb", "db", 3306, "a b%", parameters={"one": "a=b&c", "other": "a=b c%"})
+
+    assert login.jdbc_url == "jdbc:mariadb://db:3306/a b%?other=a=b c%"
+    assert login.jdbc_properties()["one"] == "a=b&c"
+
+
+def test_name_that_a_jdbc_driver_cannot_open_is_refused() -> None:
+    with pytest.raises(OptionError, match=r"'/a\?\.db' has a '\?'"):
+        _ = DatabaseLogin("sqlite", None, None, "/a?.db").jdbc_url
+
+
 def test_jdbc_driver_of_each_database_is_named() -> None:
     mysql = DatabaseLogin("mysql", "db", 3306, "crm").jdbc_properties()
     sqlite = DatabaseLogin("sqlite", None, None, "/crm.db").jdbc_properties()
