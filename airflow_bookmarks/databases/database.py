@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import quote
 
-from airflow_bookmarks.core.errors import DatabaseError, MisuseError
+from airflow_bookmarks.core.errors import DatabaseError, MisuseError, OptionError
 from airflow_bookmarks.core.text.redaction import MARK, redacted
 from airflow_bookmarks.databases.client import client_of
 from airflow_bookmarks.databases.parameters import client_arguments
@@ -220,9 +220,23 @@ def _connecting(login: DatabaseLogin) -> dict[str, Any]:
     if login.dialect == "postgresql":
         if client_of(login.dialect).module == "psycopg":
             arguments["prepare_threshold"] = None  # a pooler between gives each transaction another server
-    elif login.password is not None:
-        arguments["password"] = login.password.encode()  # PyMySQL takes a text for Latin-1
+    else:
+        if "ssl" in arguments:
+            _check_tls_is_kept()
+        if login.password is not None:
+            arguments["password"] = login.password.encode()  # PyMySQL takes a text for Latin-1
     return {"connect_args": arguments}
+
+
+def _check_tls_is_kept() -> None:
+    """Make sure that PyMySQL does not go on without TLS where a server, or who is between, offers none."""
+    import pymysql
+
+    if pymysql.VERSION[:2] < (1, 2):
+        raise OptionError(
+            f"the login asks for TLS, and PyMySQL {pymysql.__version__} would go on without it where the server offers "
+            "none. Nothing was read or changed. Install PyMySQL 1.2 or later."
+        )
 
 
 def _opener_of(path: str) -> Callable[[], sqlite3.Connection]:

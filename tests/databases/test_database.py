@@ -12,9 +12,10 @@ from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
+import pymysql
 import pytest
 
-from airflow_bookmarks.core.errors import DatabaseError, MisuseError
+from airflow_bookmarks.core.errors import DatabaseError, MisuseError, OptionError
 from airflow_bookmarks.databases.database import Database, open_database
 from airflow_bookmarks.databases.login import DatabaseLogin
 from tests.databases.servers import login_to, new_database
@@ -354,6 +355,13 @@ def test_tls_that_the_server_does_not_have_is_not_left_out(server: DatabaseServe
 
     with pytest.raises(DatabaseError, match="SSL"):
         open_database(replace(login_to(server, server.database), parameters=parameters))
+
+
+def test_earlier_pymysql_which_leaves_tls_out_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pymysql, "VERSION", (1, 1, 2, "final", 1))
+
+    with pytest.raises(OptionError, match=r"Install PyMySQL 1\.2 or later"):
+        open_database(DatabaseLogin("mariadb", "db", 3306, "crm", parameters={"sslMode": "trust"}))
 
 
 def test_password_of_any_letters_is_taken(server: DatabaseServer) -> None:
