@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import quote
 
-from airflow_bookmarks.core.errors import DatabaseError, MisuseError
+from airflow_bookmarks.core.errors import DatabaseError, MisuseError, OptionError
 from airflow_bookmarks.core.text.redaction import MARK, redacted
 from airflow_bookmarks.databases.client import client_of
 from airflow_bookmarks.databases.parameters import client_arguments
@@ -146,6 +146,8 @@ class Database:
 
     def _roll_back(self) -> None:
         """End a transaction without a trace, whatever state its connection is in."""
+        if self._connection.closed:
+            return
         try:
             self._connection.exec_driver_sql("ROLLBACK")
         except _errors():
@@ -192,9 +194,9 @@ def open_database(login: DatabaseLogin) -> Database:
     from sqlalchemy import create_engine
     from sqlalchemy.pool import NullPool
 
-    engine = create_engine(
-        login.sqlalchemy_url(), isolation_level="AUTOCOMMIT", poolclass=NullPool, **_connecting(login)
-    )
+    # `future`: SQLAlchemy 1.4 would commit after each statement by itself, within our transactions too.
+    details: dict[str, Any] = {"isolation_level": "AUTOCOMMIT", "poolclass": NullPool, "future": True}
+    engine = create_engine(login.sqlalchemy_url(), **details, **_connecting(login))
     try:
         connection = engine.connect()
     except _errors() as error:
@@ -218,9 +220,23 @@ def _connecting(login: DatabaseLogin) -> dict[str, Any]:
     if login.dialect == "postgresql":
         if client_of(login.dialect).module == "psycopg":
             arguments["prepare_threshold"] = None  # a pooler between gives each transaction another server
-    elif login.password is not None:
-        arguments["password"] = login.password.encode()  # PyMySQL takes a text for Latin-1
+    else:
+        if "ssl" in arguments:
+            _check_tls_is_kept()
+        if login.password is not None:
+            arguments["password"] = login.password.encode()  # PyMySQL takes a text for Latin-1
     return {"connect_args": arguments}
+
+
+def _check_tls_is_kept() -> None:
+    """Make sure that PyMySQL does not go on without TLS where a server, or who is between, offers none."""
+    import pymysql
+
+    if pymysql.VERSION[:2] < (1, 2):
+        raise OptionError(
+            f"the login asks for TLS, and PyMySQL {pymysql.__version__} would go on without it where the server offers "
+            "none. Nothing was read or changed. Install PyMySQL 1.2 or later."
+        )
 
 
 def _opener_of(path: str) -> Callable[[], sqlite3.Connection]:
@@ -252,8 +268,10 @@ def _text_of(cause: BaseException, password: str | None) -> str:
 
 
 def _code_of(cause: BaseException) -> str | None:
+    if cause.args and isinstance(cause.args[0], int):
+        return str(cause.args[0])  # PyMySQL: its number says more than its SQLSTATE
     for name in ("sqlstate", "pgcode", "sqlite_errorname"):  # psycopg, psycopg2, SQLite
         code = getattr(cause, name, None)
         if code:
             return str(code)
-    return str(cause.args[0]) if cause.args and isinstance(cause.args[0], int) else None
+    return None
