@@ -74,7 +74,7 @@ test-all: page browser databases ## Run every test: each kill, pairing, format a
 	CHAOS=full $(PYTEST) --junit-xml $(BUILD)/junit-all.xml tests
 
 .PHONY: matrix
-matrix: page ## Run the tests with each Spark, Airflow and Python supported; ONLY="spark-3.5 airflow-3.2" some
+matrix: page databases ## Run the tests with each Spark, Airflow and Python supported; ONLY="spark-3.5 airflow-3.2" some
 	@$(BIN)/python -m tools.matrix --workers $(WORKERS) $(if $(THOROUGH),--thorough) $(ONLY)
 
 .PHONY: chaos

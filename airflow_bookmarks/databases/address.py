@@ -19,13 +19,15 @@ from airflow_bookmarks.core.errors import OptionError
 from airflow_bookmarks.core.text.redaction import redacted
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
 DialectName: TypeAlias = Literal["postgresql", "mysql", "mariadb", "sqlite"]
 
 DEFAULT_PORTS: Mapping[DialectName, int] = {"postgresql": 5432, "mysql": 3306, "mariadb": 3306}
 
 _DIALECTS: tuple[DialectName, ...] = get_args(DialectName)
+# Whose JDBC drivers read %XX in a URL; those of MariaDB and SQLite take each letter as it is.
+_ENCODED: frozenset[DialectName] = frozenset(["postgresql", "mysql"])
 _CONN, _JDBC = "conn:", "jdbc:"
 _CONN_ID = re.compile(r"[A-Za-z0-9_.-]{1,250}")
 _SECRET = re.compile(r"user|passw|passphrase|pwd|secret|token|credential", re.IGNORECASE)
@@ -56,10 +58,15 @@ class DatabaseLocation:
         if self.dialect == "sqlite":
             return f"{_JDBC}sqlite:{self.database}"
         host = f"[{self.host}]" if ":" in (self.host or "") else self.host
-        return f"{_JDBC}{self.dialect}://{host}:{self.port}/{quote(self.database, safe='')}"
+        database = quote(self.database, safe="") if self.dialect in _ENCODED else self.database
+        return f"{_JDBC}{self.dialect}://{host}:{self.port}/{database}"
 
     def __str__(self) -> str:
-        return url_with(self.name, self.parameters)
+        if not self.parameters:
+            return self.name
+        if self.dialect in _ENCODED:
+            return f"{self.name}?{urlencode(self.parameters, safe='/:,', quote_via=quote)}"
+        return f"{self.name}?{'&'.join(f'{name}={value}' for name, value in self.parameters)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,12 +124,6 @@ class DatabaseAddress:
         return f"{_CONN}{self.conn_id}" if self.url is None else self.url
 
 
-def url_with(url: str, parameters: Sequence[tuple[str, str]]) -> str:
-    """Return a URL with parameters."""
-    query = urlencode(parameters, safe="/:,", quote_via=quote)
-    return f"{url}?{query}" if query else url
-
-
 def _location(url: str) -> DatabaseLocation:
     parts = _split(url)
     dialect = _dialect(parts.scheme)
@@ -132,10 +133,11 @@ def _location(url: str) -> DatabaseLocation:
         host, port = parts.hostname, parts.port
     except ValueError as error:
         raise _wrong("has a port that is no number, or names several hosts; give one host") from error
-    database = unquote(parts.path.removeprefix("/"))
-    if not host or not database or "/" in database:
+    path = parts.path.removeprefix("/")
+    database = unquote(path) if dialect in _ENCODED else path
+    if not host or not database or "/" in path:
         raise _wrong(f"does not name one host and one database; write jdbc:{dialect}://HOST:PORT/DATABASE")
-    return DatabaseLocation(dialect, host, port or DEFAULT_PORTS[dialect], database, _parameters(parts))
+    return DatabaseLocation(dialect, host, port or DEFAULT_PORTS[dialect], database, _parameters(dialect, parts))
 
 
 def _split(url: str) -> SplitResult:
@@ -148,8 +150,8 @@ def _split(url: str) -> SplitResult:
         raise _wrong("can't be read as a URL") from error
     if "@" in parts.netloc or "@" in unquote(parts.netloc):
         raise _wrong(f"holds a user or a password. {_CREDENTIALS}")
-    if parts.fragment or "#" in url:
-        raise _wrong("holds a '#', which has to be written as %23")
+    if "#" in url:
+        raise _wrong("holds a '#', which is no part of a JDBC URL")
     return parts
 
 
@@ -162,7 +164,7 @@ def _dialect(scheme: str) -> DialectName:
 
 
 def _file(parts: SplitResult) -> str:
-    path = unquote(parts.path)
+    path = parts.path
     if parts.netloc or parts.query or not path.startswith("/") or path.startswith("//") or path.endswith("/"):
         raise _wrong(
             "has to name an SQLite file by its absolute path and without parameters: jdbc:sqlite:/var/lib/crm.db"
@@ -170,9 +172,13 @@ def _file(parts: SplitResult) -> str:
     return path
 
 
-def _parameters(parts: SplitResult) -> tuple[tuple[str, str], ...]:
+def _parameters(dialect: DialectName, parts: SplitResult) -> tuple[tuple[str, str], ...]:
     given: dict[str, str] = {}
-    for name, value in parse_qsl(parts.query, keep_blank_values=True):
+    if dialect in _ENCODED:
+        pairs = parse_qsl(parts.query, keep_blank_values=True)
+    else:
+        pairs = [(name, value) for name, _, value in (part.partition("=") for part in parts.query.split("&")) if name]
+    for name, value in pairs:
         if _SECRET.search(name) or redacted(f"{name}={value}") != f"{name}={value}":
             raise _wrong(f"has the parameter {name!r}, which holds a user or a secret. {_CREDENTIALS}")
         if name in given:

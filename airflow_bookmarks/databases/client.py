@@ -29,7 +29,7 @@ _CLIENTS: dict[DialectName, DatabaseClient] = {
     "mariadb": DatabaseClient("mariadb+pymysql", "pymysql", "mysql"),
     "sqlite": DatabaseClient("sqlite", "sqlite3", "databases"),
 }
-# SQLAlchemy 1.4, which Airflow 3.0 and 3.1 pin, does not know psycopg 3; their PostgreSQL provider brings psycopg2.
+# SQLAlchemy 1.4, which Airflow 3.0 pins, does not know psycopg 3; Airflow's provider for PostgreSQL brings psycopg2.
 _EARLIER = DatabaseClient("postgresql+psycopg2", "psycopg2", "postgresql")
 
 

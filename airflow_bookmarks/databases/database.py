@@ -146,6 +146,8 @@ class Database:
 
     def _roll_back(self) -> None:
         """End a transaction without a trace, whatever state its connection is in."""
+        if self._connection.closed:
+            return
         try:
             self._connection.exec_driver_sql("ROLLBACK")
         except _errors():
@@ -192,9 +194,9 @@ def open_database(login: DatabaseLogin) -> Database:
     from sqlalchemy import create_engine
     from sqlalchemy.pool import NullPool
 
-    engine = create_engine(
-        login.sqlalchemy_url(), isolation_level="AUTOCOMMIT", poolclass=NullPool, **_connecting(login)
-    )
+    # `future`: SQLAlchemy 1.4 would commit after each statement by itself, within our transactions too.
+    details: dict[str, Any] = {"isolation_level": "AUTOCOMMIT", "poolclass": NullPool, "future": True}
+    engine = create_engine(login.sqlalchemy_url(), **details, **_connecting(login))
     try:
         connection = engine.connect()
     except _errors() as error:
@@ -252,8 +254,10 @@ def _text_of(cause: BaseException, password: str | None) -> str:
 
 
 def _code_of(cause: BaseException) -> str | None:
+    if cause.args and isinstance(cause.args[0], int):
+        return str(cause.args[0])  # PyMySQL: its number says more than its SQLSTATE
     for name in ("sqlstate", "pgcode", "sqlite_errorname"):  # psycopg, psycopg2, SQLite
         code = getattr(cause, name, None)
         if code:
             return str(code)
-    return str(cause.args[0]) if cause.args and isinstance(cause.args[0], int) else None
+    return None

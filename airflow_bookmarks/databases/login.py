@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
 
 from airflow_bookmarks.core.errors import OptionError
-from airflow_bookmarks.databases.address import DEFAULT_PORTS, DatabaseAddress, DatabaseLocation, DialectName, url_with
+from airflow_bookmarks.databases.address import DEFAULT_PORTS, DatabaseAddress, DatabaseLocation, DialectName
 from airflow_bookmarks.databases.client import client_of
 from airflow_bookmarks.databases.parameters import is_secret, jdbc_parameters
 
@@ -223,11 +223,17 @@ class DatabaseLogin:
         Raises:
             OptionError: the driver can't do what a parameter says about TLS.
         """
+        if self.dialect in ("mariadb", "sqlite") and "?" in self.database:
+            raise OptionError(
+                f"the name of the database {self.database!r} has a '?', with which its JDBC driver can't open it. "
+                "Nothing was read or changed. Give it another name."
+            )
         given = jdbc_parameters(self.dialect, self.parameters)
-        return url_with(self.name, [pair for pair in sorted(given.items()) if not is_secret(*pair)])
+        shown = tuple(pair for pair in sorted(given.items()) if not self._is_property(*pair))
+        return str(DatabaseLocation(self.dialect, self.host, self.port, self.database, shown))
 
     def jdbc_properties(self) -> dict[str, str]:
-        """Return the secrets for a JDBC driver, the user, and the class of the driver.
+        """Return the secrets for a JDBC driver, the user, the class of the driver, and what can't stand in its URL.
 
         Raises:
             OptionError: the driver can't do what a parameter says about TLS.
@@ -235,11 +241,15 @@ class DatabaseLogin:
         given = jdbc_parameters(self.dialect, self.parameters)
         found = {"driver": _DRIVERS[self.dialect], "user": self.user, "password": self.password}
         return {name: value for name, value in found.items() if value is not None} | {
-            name: value for name, value in given.items() if is_secret(name, value)
+            name: value for name, value in given.items() if self._is_property(name, value)
         }
 
+    def _is_property(self, name: str, value: str) -> bool:
+        # MariaDB's driver reads no %XX, so that an `&` in a value would end it.
+        return is_secret(name, value) or (self.dialect == "mariadb" and "&" in value)
+
     def sqlalchemy_url(self) -> URL:
-        """Return the URL for SQLAlchemy, with the password, which its text masks, and without parameters.
+        """Return the URL for SQLAlchemy, with the password, which its `repr()` masks, and without parameters.
 
         Raises:
             OptionError: SQLAlchemy or the client of this database is not installed.

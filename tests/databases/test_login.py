@@ -106,7 +106,7 @@ def test_incomplete_login_says_what_is_wrong_and_not_the_password(text: str, why
 def test_login_shows_no_password() -> None:
     login = DatabaseLogin("postgresql", "db", 5432, "crm", "etl", "hunter2", {"sslpassword": "swordfish"})
 
-    shown = f"{login} {login!r} {login.jdbc_url} {login.sqlalchemy_url()} {login.sqlalchemy_url()!r}"
+    shown = f"{login} {login!r} {login.jdbc_url} {login.sqlalchemy_url()!r}"
 
     assert "hunter2" not in shown
     assert "swordfish" not in shown
@@ -124,6 +124,18 @@ def test_jdbc_driver_gets_secrets_as_properties() -> None:
         "password": "hunter2",
         "sslpassword": "swordfish",
     }
+
+
+def test_value_that_the_url_of_mariadb_cannot_hold_is_a_property() -> None:
+    login = DatabaseLogin("mariadb", "db", 3306, "a b%", parameters={"one": "a=b&c", "other": "a=b c%"})
+
+    assert login.jdbc_url == "jdbc:mariadb://db:3306/a b%?other=a=b c%"
+    assert login.jdbc_properties()["one"] == "a=b&c"
+
+
+def test_name_that_a_jdbc_driver_cannot_open_is_refused() -> None:
+    with pytest.raises(OptionError, match=r"'/a\?\.db' has a '\?'"):
+        _ = DatabaseLogin("sqlite", None, None, "/a?.db").jdbc_url
 
 
 def test_jdbc_driver_of_each_database_is_named() -> None:
