@@ -22,7 +22,7 @@ from airflow_bookmarks.databases.login import DatabaseLogin
 from airflow_bookmarks.sinks.jdbc.loading import TableLoad, resolved
 from airflow_bookmarks.sinks.jdbc.place import StagePlace, TableTarget
 from airflow_bookmarks.sinks.jdbc.sink import JdbcSink
-from airflow_bookmarks.sinks.sink import StoredOutput
+from airflow_bookmarks.sinks.sink import StagedSink, StoredOutput
 from airflow_bookmarks.sinks.staging import StagingRequest
 from airflow_bookmarks.store.blobs import BlobStore
 from airflow_bookmarks.testing.sink_ground import JOB, NAME, OTHER_JOB, stored_output
@@ -57,7 +57,8 @@ class TableGround:
         upsert: Upsert | None = None,
         is_there: bool = True,
     ) -> None:
-        self.login, self.blobs, self.sink = login, blobs, JdbcSink(OneLogin(login))
+        self.login, self.blobs = login, blobs
+        self.sink: StagedSink = JdbcSink(OneLogin(login))
         self.columns = [column for column, _ in columns]
         with self.opened() as database:
             self.table = resolved(database, SinkTable(None, name))
@@ -77,6 +78,14 @@ class TableGround:
         parts = [f"{self.names([column])} {kind}" for column, kind in columns]
         parts += [f"PRIMARY KEY ({self.names(key)})"] if key else []
         self.execute(f"CREATE TABLE {self.sql(self.table)} ({', '.join(parts)})")
+
+    def make_unique(self, column: str) -> None:
+        """Give the table another unique key."""
+        # SQLite takes the schema of an index from its name, and that of the table from that of the index.
+        is_sqlite = self.login.dialect == "sqlite"
+        index = "main.one_of_each" if is_sqlite else "one_of_each"
+        table = self.names([self.table.name]) if is_sqlite else self.sql(self.table)
+        self.execute(f"CREATE UNIQUE INDEX {index} ON {table} ({self.names([column])})")
 
     def sql(self, table: SinkTable) -> str:
         return table.sql(self.login.dialect)

@@ -2,23 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
 from airflow_bookmarks.core.database.upsert import Upsert
 from airflow_bookmarks.databases.login import DatabaseLogin
 from airflow_bookmarks.store.blobs import BlobStore
-from airflow_bookmarks.testing.memory import memory_store
 from airflow_bookmarks.testing.sink_conformance import StagedSinkConformance
 from tests.sinks.jdbc.table_ground import TableGround
-
-
-@pytest.fixture
-def blobs() -> Iterator[BlobStore]:
-    """Open an empty store."""
-    with memory_store() as store:
-        yield store.blobs
 
 
 class TestAppend(StagedSinkConformance):
