@@ -718,6 +718,19 @@ class BookmarkedJob:
         Raises:
             OptionError: it does one of these.
         """
+        self._check_overwrite(target, overwrites=overwrites)
+        self.inputs.check_target(target, overwrites=overwrites)
+
+    def check_table(self, table: str, *, overwrites: bool) -> None:
+        """Check that an output doesn't replace what another one of its run or loop wrote to a table.
+
+        Raises:
+            OptionError: it does.
+        """
+        self._check_overwrite(table, overwrites=overwrites)
+        self.inputs.check_table(table, overwrites=overwrites)
+
+    def _check_overwrite(self, target: str, *, overwrites: bool) -> None:
         if overwrites and self._number is not None:
             raise OptionError(
                 f"job {self.name!r}: mode 'overwrite' of {target!r} by a shard would delete what the others wrote. "
@@ -728,4 +741,3 @@ class BookmarkedJob:
                 f"job {self.name!r}: mode 'overwrite' of {target!r} by a batch would delete what the batches before it "
                 "wrote. Nothing was written or committed. Append, or read all in one run."
             )
-        self.inputs.check_target(target, overwrites=overwrites)

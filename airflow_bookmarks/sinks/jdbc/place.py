@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from airflow_bookmarks.core.run import OutputEntry
     from airflow_bookmarks.sinks.sink import StoredOutput
 
-_KEYS, _ORDER_BY = "keys", "order_by"
+_KEYS, _ORDER_BY = "upsert_keys", "upsert_order_by"
 _ROOT_ITEM = "HEAD, staging"
 
 

@@ -65,7 +65,8 @@ class TablePublication:
                 raise
             lost = error
         # The reply may be lost of what was done.
-        with reached(self.databases, self.target.address, stays) as database:
+        unknown = f"Whether it was published to {self.target} is not known; the next publish finds out."
+        with reached(self.databases, self.target.address, unknown) as database:
             rows = _Transaction(self, database).rows_before()
         if rows is None:
             raise lost

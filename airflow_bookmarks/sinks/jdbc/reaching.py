@@ -15,25 +15,33 @@ if TYPE_CHECKING:
     from airflow_bookmarks.databases.access import DatabaseAccess
     from airflow_bookmarks.databases.address import DatabaseAddress
     from airflow_bookmarks.databases.database import Database
+    from airflow_bookmarks.databases.login import DatabaseLogin
 
 
 @contextmanager
-def reached(
-    databases: DatabaseAccess, address: DatabaseAddress, then: str = "", raised: type[BookmarkError] = SourceError
-) -> Iterator[Database]:
-    """Open a database for the block.
-
-    Args:
-        databases: finds the login.
-        address: where it is.
-        then: what was left untouched and what to do, to stand behind what the database says.
-        raised: the class of error to raise.
+def reached(databases: DatabaseAccess, address: DatabaseAddress, then: str) -> Iterator[Database]:
+    """Open the database of an address for the block; `then` says what stays as it is where that fails.
 
     Raises:
-        BookmarkError: one of the class `raised`: no login is found, or the database fails within the block.
+        SourceError: no login is found, or the database fails within the block.
     """
     try:
-        with open_database(databases.login(address)) as database:
-            yield database
+        login = databases.login(address)
     except (DatabaseError, OptionError) as error:
-        raise raised(f"{error} {then}".rstrip()) from error
+        raise SourceError(f"{error} {then}") from error
+    with entered(login, then) as database:
+        yield database
+
+
+@contextmanager
+def entered(login: DatabaseLogin, then: str, raised: type[BookmarkError] = SourceError) -> Iterator[Database]:
+    """Open the database of a login for the block; see `reached`.
+
+    Raises:
+        BookmarkError: one of the class `raised`: the database can't be opened, or fails within the block.
+    """
+    try:
+        with open_database(login) as database:
+            yield database
+    except DatabaseError as error:
+        raise raised(f"{error} {then}") from error
