@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
+
+from airflow.sdk.log import mask_secret
 
 from airflow_bookmarks.airflow_compat import AirflowNotFoundException, BaseHook
 from airflow_bookmarks.core.errors import OptionError
+from airflow_bookmarks.databases.address import DatabaseAddress
 from airflow_bookmarks.databases.login import DatabaseLogin
 
 if TYPE_CHECKING:
-    from airflow_bookmarks.databases.address import DatabaseAddress
+    from collections.abc import Iterable
 
 
 class AirflowAccess:
@@ -44,3 +48,24 @@ class AirflowAccess:
             extra=connection.extra_dejson,
             what=f"the connection {address.conn_id!r}",
         )
+
+
+def connection_environment(conn_ids: Iterable[str]) -> dict[str, str]:
+    """Return Airflow connections as the variables in which a driver without Airflow looks for them.
+
+    Raises:
+        OptionError: Airflow has no such connection, or it is none of a database.
+
+    Example:
+        connection_environment(["crm"])["AIRFLOW_CONN_CRM"]  # '{"conn_type": "postgres", "host": ...}'
+    """
+    return {f"AIRFLOW_CONN_{conn_id.upper()}": _as_json(conn_id) for conn_id in conn_ids}
+
+
+def _as_json(conn_id: str) -> str:
+    AirflowAccess().login(DatabaseAddress(conn_id=conn_id))  # what is no login of a database is refused here
+    connection = BaseHook.get_connection(conn_id)
+    if connection.password:
+        mask_secret(connection.password)
+    fields = {name: getattr(connection, name) for name in ("conn_type", "host", "port", "schema", "login", "password")}
+    return json.dumps({**fields, "extra": connection.extra_dejson}, ensure_ascii=False)
