@@ -362,7 +362,7 @@ class BookmarkedReader(ByFormat):
     @takes_options_of_one_kind
     def jdbc(
         self,
-        database: str,
+        url: str,
         table: str | None = None,
         *,
         query: str | None = None,
@@ -385,7 +385,7 @@ class BookmarkedReader(ByFormat):
         The end of what is read is fixed before the first row is: all parts and all actions read the same rows.
 
         Args:
-            database: "conn:<id>", a connection of Airflow's by its name; or a URL of JDBC without user and password.
+            url: "conn:<id>", a connection of Airflow's by its name; or a JDBC URL without user and password.
             table: its name, letter by letter: "orders", "public.orders", 'public."Order Lines"'.
             query: a SELECT in place of a table.
             keys: the columns that order the rows, compared as a tuple: ["updated_at", "id"]. If two rows can have the
@@ -439,7 +439,7 @@ class BookmarkedReader(ByFormat):
             ),
             properties={**self._options, **(properties or {})},
         )
-        return read_table(self._scope, database, wanted)
+        return read_table(self._scope, url, wanted)
 
     def source(self, source: Any, reader: FrameReader[Any]) -> DataFrame:
         """Return what is new in a source of a kind of your own, which `sources.registry.register` has made known.

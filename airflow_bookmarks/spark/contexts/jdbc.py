@@ -70,7 +70,7 @@ class TableReadOptions:
         return Relation(query=(self.query or "").strip().rstrip(";"))
 
 
-def read_table(scope: ReadScope, database: str, wanted: TableReadOptions) -> DataFrame:
+def read_table(scope: ReadScope, url: str, wanted: TableReadOptions) -> DataFrame:
     """Plan what is new in a table, store the plan, and return a frame over it.
 
     Raises:
@@ -78,7 +78,7 @@ def read_table(scope: ReadScope, database: str, wanted: TableReadOptions) -> Dat
         SourceError: it can't be planned.
     """
     _check(scope, wanted)
-    address = DatabaseAddress.parse(database)
+    address = DatabaseAddress.parse(url)
     login = scope.job.store.databases.login(address)
     bound = scope.share.bound
     options = wanted.options if not bound.is_given else replace(wanted.options, bound=_bound(scope, wanted))
