@@ -3,8 +3,6 @@
 `test_jdbc_sink.py` runs them in a process of its own: the jars of the drivers have to be there when Spark starts.
 """
 
-# ruff: noqa: S608 - the names of these tables are our own
-
 from __future__ import annotations
 
 import logging

@@ -15,6 +15,7 @@ from airflow_bookmarks.sinks.jdbc.place import StagePlace, TableTarget
 from airflow_bookmarks.sinks.jdbc.reaching import entered
 from airflow_bookmarks.sinks.staging import Mode, Staged, StagingRequest
 from airflow_bookmarks.spark.features import tells_observations
+from airflow_bookmarks.spark.readers.jdbc import spark_url
 from airflow_bookmarks.spark.session import RowCount
 
 if TYPE_CHECKING:
@@ -139,19 +140,6 @@ def upsert_of(keys: str | Iterable[str], order_by: str | Iterable[str] | None) -
     if len(set(upsert.keys)) < len(upsert.keys):
         raise OptionError(f"upsert(keys={keys!r}): a key is named twice. {_LEFT}")
     return upsert
-
-
-def spark_url(login: DatabaseLogin) -> str:
-    """Return the URL by which Spark takes the database for what it is.
-
-    Spark knows MySQL by its scheme, and quotes names for MariaDB's own in a way that MariaDB does not understand. The
-    driver of MariaDB takes the scheme of MySQL where the URL asks for it.
-    """
-    url = login.jdbc_url
-    if login.dialect != "mariadb":
-        return url
-    sign = "&" if "?" in url else "?"
-    return f"jdbc:mysql:{url.removeprefix('jdbc:mariadb:')}{sign}permitMysqlScheme=true"
 
 
 def _check_options(what: str, options: Mapping[str, Any]) -> None:

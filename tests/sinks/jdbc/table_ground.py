@@ -1,7 +1,5 @@
 """A table in a real database as the target of a run, for tests of the sink `jdbc`."""
 
-# ruff: noqa: S608 - each name is quoted, and each value a literal
-
 from __future__ import annotations
 
 from collections.abc import Sequence

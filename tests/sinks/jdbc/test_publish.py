@@ -1,7 +1,5 @@
 """The publish of a table is one transaction under a token: once, by whoever comes, or not at all (SINK-4, SINK-8)."""
 
-# ruff: noqa: S608 - each name is quoted, and each value a literal
-
 from __future__ import annotations
 
 import threading
