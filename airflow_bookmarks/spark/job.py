@@ -417,6 +417,7 @@ class BookmarkedJob:
         on_schema_change: OnSchemaChange = "fail",
         watermark_column: str | None = None,
         count_rows: bool = False,
+        deleted_when: str | None = None,
     ) -> BookmarkedReader:
         """Return a reader for what is new in the context `ctx`, with the method names of `spark.read`.
 
@@ -438,6 +439,8 @@ class BookmarkedJob:
                 from an action of the script that read the whole frame; if none is known, the watermark stays as it
                 was, with a warning. It costs nothing with a managed write, and a pass with any other action.
             count_rows: count the rows as an action of the script reads them; this may prevent filter pushdown.
+            deleted_when: a condition in Spark's SQL for rows that stand for a deletion ("is_deleted"): the frame has
+                the others, and its attribute `deletes` these. What is made of the frame has no such attribute.
 
         Raises:
             OptionError: a choice is unknown.
@@ -449,6 +452,7 @@ class BookmarkedJob:
             on_schema_change=on_schema_change,
             watermark_column=watermark_column,
             count_rows=count_rows,
+            deleted_when=deleted_when,
         )
         self._check_spark()
         from airflow_bookmarks.spark.reader import BookmarkedReader  # imports pyspark
