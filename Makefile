@@ -121,6 +121,7 @@ ifdef SMALL
 	$(BIN)/python -m benchmarks.files --small
 else
 	$(BIN)/python -m benchmarks.store
+	$(BIN)/python -m benchmarks.databases
 	$(BIN)/python -m benchmarks.waiting
 	$(BIN)/python -m benchmarks.airflow
 	$(BIN)/python -m benchmarks.page
