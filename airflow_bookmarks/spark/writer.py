@@ -120,7 +120,10 @@ class BookmarkedWriter:
             OptionError: another format.
         """
         if source.lower() not in FORMATS:
-            raise self._refused(f"format {source!r} is no managed sink; known are {', '.join(FORMATS)}")
+            raise self._refused(
+                f"format {source!r} is no managed sink; known are {', '.join(FORMATS)}, and tables of a database by "
+                ".jdbc(url, table)"
+            )
         self._format = source.lower()
         return self
 
@@ -342,8 +345,8 @@ class BookmarkedWriter:
         if not is_of_writer(name):
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
         raise self._refused(
-            f"{name}(...) can't be staged as files; write files with .save(path), or what is to be no part of the "
-            f"commit with frame.write.{name}(...)"
+            f"{name}(...) can't be staged; write files with .save(path), a table of a database with .jdbc(url, table), "
+            f"or what is to be no part of the commit with frame.write.{name}(...)"
         )
 
     def saveAsTable(self, name: str, *args: Any, **kwargs: Any) -> NoReturn:

@@ -112,6 +112,12 @@ def create_stage(dialect: DialectName, stage: SinkTable, target: SinkTable, colu
     )
 
 
+def create_rehearsal(dialect: DialectName, rehearsal: SinkTable, stage: SinkTable) -> str:
+    """Return the statement that makes an empty table like a stage table."""
+    engine = " ENGINE=InnoDB" if is_mysql(dialect) else ""
+    return f"CREATE TABLE {rehearsal.sql(dialect)}{engine} AS SELECT * FROM {stage.sql(dialect)} WHERE 1 = 0"
+
+
 def seal_stage(dialect: DialectName, loading: SinkTable, stage: SinkTable) -> str:
     """Return the statement that gives a loaded table its final name.
 
@@ -158,9 +164,14 @@ def commits_ddl(dialect: DialectName) -> bool:
     return is_mysql(dialect)
 
 
-def empty_table(dialect: DialectName, target: SinkTable) -> str:
-    """Return the statement that deletes all rows: no TRUNCATE, which MySQL can't roll back."""
-    return f"DELETE FROM {target.sql(dialect)}"
+def empty_table(dialect: DialectName, target: SinkTable, *, rehearses: bool = False) -> str:
+    """Return the statement that deletes all rows: no TRUNCATE, which MySQL can't roll back. To rehearse, it finds none.
+
+    Example:
+        >>> empty_table("sqlite", SinkTable("main", "dim"), rehearses=True)
+        'DELETE FROM "main"."dim" WHERE 1 = 0'
+    """
+    return f"DELETE FROM {target.sql(dialect)}{' WHERE 1 = 0' if rehearses else ''}"
 
 
 def insert(dialect: DialectName, target: SinkTable, stage: SinkTable, columns: Sequence[str]) -> str:

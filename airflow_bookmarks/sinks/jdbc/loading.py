@@ -4,6 +4,7 @@
     create   the token row, and the table by the target's types      after the place of the output is stored
     ...      Spark loads it, a transaction for each partition
     seal     rename it, then count it                                what is counted is what is published
+    rehearse the publish, of no rows                                 what would refuse it refuses it now
 
 Spark repeats a task whose reply was lost, and then rows are in the table twice: hence the count. A task that is
 believed dead may write later still: after the rename it finds no table.
@@ -118,7 +119,22 @@ class TableLoad:
         if self.target.upsert is not None:
             # Whether the database can order by these columns shows here, and not after the commit.
             database.rows(self.target.upsert.chosen_count(database.dialect, place.table))
+        self._rehearse(database, place)
         return count
+
+    def _rehearse(self, database: Database, place: StagePlace) -> None:
+        """Publish no rows: a right that is missing, or a column that takes no values, shows before the commit."""
+        dialect, target, empty = database.dialect, self.target.table, place.loading
+        if not database.rows(catalog.columns_query(dialect, target)):
+            keys = () if self.target.upsert is None else self.target.upsert.keys
+            for statement in publish_sql.create_target(dialect, empty, place.table, keys):
+                database.execute(statement)
+        else:
+            database.execute(publish_sql.create_rehearsal(dialect, empty, place.table))
+            columns = [name for (name,) in database.rows(catalog.columns_query(dialect, empty))]
+            for statement in self.target.statements(dialect, empty, columns, rehearses=True):
+                database.execute(statement)
+        database.execute(publish_sql.drop_table(dialect, empty))
 
     def _check_own_columns(self) -> None:
         upsert = self.target.upsert

@@ -13,6 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from airflow_bookmarks.core.database import publish_sql
 from airflow_bookmarks.core.database.sink_table import SinkTable
 from airflow_bookmarks.core.database.stage_name import StageName
 from airflow_bookmarks.core.database.upsert import Upsert
@@ -23,8 +24,9 @@ from airflow_bookmarks.core.run import RunKey
 from airflow_bookmarks.databases.address import DatabaseAddress
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
+    from airflow_bookmarks.core.database.sink_table import DialectName
     from airflow_bookmarks.core.rules.territory import Territory
     from airflow_bookmarks.core.run import OutputEntry
     from airflow_bookmarks.sinks.sink import StoredOutput
@@ -62,6 +64,20 @@ class TableTarget:
     def replaces(self) -> bool:
         """Whether its publish changes or deletes rows that others may have written."""
         return self.upsert is not None or self.mode is not Mode.APPEND
+
+    def statements(
+        self, dialect: DialectName, stage: SinkTable, columns: Sequence[str], *, rehearses: bool = False
+    ) -> Sequence[str]:
+        """Return the statements that bring the rows of a stage table into the target; to rehearse, it has to be empty.
+
+        The last one inserts.
+        """
+        if self.upsert is not None:
+            return self.upsert.statements(dialect, self.table, stage, columns)
+        added = publish_sql.insert(dialect, self.table, stage, columns)
+        if self.mode is Mode.APPEND:
+            return [added]
+        return [publish_sql.empty_table(dialect, self.table, rehearses=rehearses), added]
 
     def stats(self) -> Mapping[str, Any]:
         """Return what is stored with the output, which `of_entry` reads."""

@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING
 from airflow_bookmarks.core.database import catalog, publish_sql
 from airflow_bookmarks.core.database.publish_sql import TokenRow
 from airflow_bookmarks.core.errors import DatabaseError, SourceError
-from airflow_bookmarks.core.rules.mode import Mode
 from airflow_bookmarks.sinks.jdbc.reaching import reached
 
 if TYPE_CHECKING:
@@ -167,17 +166,14 @@ class _Transaction:
             self._create_target()
 
     def _bring(self, columns: Sequence[str]) -> int:
+        """Bring the rows into the target; return how many were brought."""
         database, target, stage = self.database, self.of.target, self.of.place.table
-        dialect = database.dialect
-        if target.upsert is not None:
-            check_keys(database, target, stage)
-            rows = int(database.rows(target.upsert.chosen_count(dialect, stage))[0][0])
-            for statement in target.upsert.statements(dialect, target.table, stage, columns):
-                database.execute(statement)
-            return rows
-        if target.mode is not Mode.APPEND:
-            database.execute(publish_sql.empty_table(dialect, target.table))
-        return database.execute(publish_sql.insert(dialect, target.table, stage, columns))
+        check_keys(database, target, stage)
+        counts = [database.execute(each) for each in target.statements(database.dialect, stage, columns)]
+        if target.upsert is None:
+            return counts[-1]
+        # What the client counts of an upsert is not the same everywhere: MySQL leaves out rows that stay as they were.
+        return int(database.rows(target.upsert.chosen_count(database.dialect, stage))[0][0])
 
 
 def check_keys(database: Database, target: TableTarget, stage: SinkTable) -> None:

@@ -58,6 +58,7 @@ class TableGround:
         self.login, self.blobs = login, blobs
         self.sink: StagedSink = JdbcSink(OneLogin(login))
         self.columns = [column for column, _ in columns]
+        self.made_as = "varchar(100)"  # the type of the columns of a table that is not there
         with self.opened() as database:
             self.table = resolved(database, SinkTable(None, name))
             self.beside = self.table.beside(str(StageName.of(OTHER_JOB, RunKey(1, 1), NAME)))
@@ -114,7 +115,7 @@ class TableGround:
             there = load.check(database)
             load.create(database, place, there, "test/job/out")
             if there is None:  # Spark makes it by the types of the frame
-                kinds = ", ".join(f"{self.names([column])} varchar(100)" for column in load.columns)
+                kinds = ", ".join(f"{self.names([column])} {self.made_as}" for column in load.columns)
                 database.execute(f"CREATE TABLE {self.sql(place.loading)} ({kinds})")
             for row in rows:
                 values = ", ".join(self.literal(value) for value in row)

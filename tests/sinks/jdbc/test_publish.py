@@ -24,6 +24,7 @@ from airflow_bookmarks.core.rules.mode import Mode
 from airflow_bookmarks.core.rules.territory import Territory
 from airflow_bookmarks.core.run import RunKey
 from airflow_bookmarks.databases.access import EnvironmentAccess
+from airflow_bookmarks.databases.database import open_database
 from airflow_bookmarks.databases.login import DatabaseLogin
 from airflow_bookmarks.sinks.jdbc.loading import TableLoad
 from airflow_bookmarks.sinks.jdbc.place import StagePlace
@@ -340,6 +341,57 @@ def test_target_is_made_at_the_first_publish_with_the_key_of_the_upsert(
     assert publish(ground, first) == 1
     publish(ground, ground.staged_output(RunKey(2, 2), [("1", "b"), ("2", "c")]))
     assert ground.all_rows() == [("1", "b"), ("2", "c")]
+
+
+def test_right_that_is_missing_shows_before_the_commit(postgresql_server: DatabaseServer, blobs: BlobStore) -> None:
+    with new_database(postgresql_server) as login:
+        ground = TableGround(login, blobs, columns=ID_NAME)
+        for statement in (
+            "CREATE ROLE reader LOGIN PASSWORD 'long-enough'",
+            "GRANT CREATE ON SCHEMA public TO reader",
+            "GRANT SELECT ON dim TO reader",
+        ):
+            ground.execute(statement)
+        try:
+            ground.login = replace(login, user="reader", password="long-enough")
+            with pytest.raises(DatabaseError, match="permission denied for table dim"):
+                ground.staged_output(RunKey(1, 1), [(1, "a")])
+            assert token_of(ground) == (0, 0)
+        finally:
+            for statement in ("DROP OWNED BY reader", "DROP ROLE reader"):
+                with open_database(login) as database:
+                    database.execute(statement)
+
+
+def test_column_that_takes_no_values_shows_before_the_commit(
+    postgresql_server: DatabaseServer, blobs: BlobStore
+) -> None:
+    with new_database(postgresql_server) as login:
+        columns = (("id", "int GENERATED ALWAYS AS IDENTITY"), ("name", "text"))
+        ground = TableGround(login, blobs, columns=columns)
+        with pytest.raises(DatabaseError, match="cannot insert a non-DEFAULT value"):
+            ground.staged_output(RunKey(1, 1), [(1, "a")])
+
+
+def test_key_that_can_t_be_one_shows_before_the_commit(mariadb_server: DatabaseServer, blobs: BlobStore) -> None:
+    with new_database(mariadb_server) as login:
+        ground = TableGround(login, blobs, columns=ID_NAME, upsert=Upsert(("name",)), is_there=False)
+        ground.made_as = "longtext"  # as Spark makes a column of text
+        with pytest.raises(DatabaseError, match="key specification without a key length"):
+            ground.staged_output(RunKey(1, 1), [("1", "a")])
+
+
+@pytest.mark.parametrize("kind", ["append", "overwrite", "upsert"])
+def test_rehearsal_changes_nothing_and_leaves_no_table(
+    database_login: DatabaseLogin, blobs: BlobStore, kind: str
+) -> None:
+    upsert = Upsert(("id",)) if kind == "upsert" else None
+    mode = Mode.OVERWRITE if kind == "overwrite" else Mode.APPEND
+    ground = TableGround(database_login, blobs, columns=ID_NAME, key=["id"], mode=mode, upsert=upsert)
+    ground.execute(f"INSERT INTO {ground.sql(ground.table)} VALUES (1, 'old')")
+    output = ground.staged_output(RunKey(1, 1), [(1, "new")])
+    assert ground.all_rows() == [(1, "old")]
+    assert ground.stage_tables() == [SinkTable.parse(output.entry.place).name]
 
 
 def test_upsert_without_a_unique_key_is_refused(ground: TableGround) -> None:
