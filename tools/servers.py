@@ -19,9 +19,10 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 from urllib.error import HTTPError, URLError
@@ -84,8 +85,11 @@ class DatabaseServer:
 
 
 @contextmanager
-def postgresql() -> Iterator[DatabaseServer]:
+def postgresql(more: Mapping[str, str] | None = None) -> Iterator[DatabaseServer]:
     """Run an empty PostgreSQL, which keeps its data in a temporary folder.
+
+    Args:
+        more: settings of the server, such as `{"max_connections": "300"}`.
 
     Raises:
         FileNotFoundError: it is not installed; `tools/databases.sh` installs it.
@@ -94,7 +98,7 @@ def postgresql() -> Iterator[DatabaseServer]:
         >>> with postgresql() as server:  # doctest: +SKIP
         ...     psycopg.connect(host=server.host, port=server.port, user=server.user, password=server.password)
     """
-    initdb, program = _database_program("initdb"), _database_program("postgres")
+    initdb = _database_program("initdb")
     user, port, password = _not_root("postgres"), free_port(), secrets.token_hex(8)
     with tempfile.TemporaryDirectory(prefix="postgresql-") as folder:
         data, key = Path(folder) / "data", Path(folder) / "password"
@@ -102,26 +106,54 @@ def postgresql() -> Iterator[DatabaseServer]:
         _give(user, Path(folder), key)
         create = [initdb, "-D", str(data), "-U", _ADMIN, "-A", "scram-sha-256", f"--pwfile={key}", "--no-sync"]
         _prepare([*create, "--encoding=UTF8", "--locale=C.UTF-8"], user)
-        settings = {
-            "listen_addresses": "127.0.0.1",
-            "port": str(port),
-            "unix_socket_directories": "",
-            "fsync": "off",
-            "max_connections": "50",
-            "max_prepared_transactions": "10",
-            "shared_buffers": "16MB",
-        }
-        command = [program, "-D", str(data)]
-        command += [part for name, value in settings.items() for part in ("-c", f"{name}={value}")]
         server = DatabaseServer("postgresql", "127.0.0.1", port, _ADMIN, password, "postgres")
-        # By default it would wait until all clients have left.
-        with _running("PostgreSQL", command, port, None, lambda _: _postgresql_answers(server), user, signal.SIGINT):
+        with _postgresql_over(data, server, user, more or {}):
             yield server
 
 
 @contextmanager
-def mariadb() -> Iterator[DatabaseServer]:
+def standby_of(primary: DatabaseServer) -> Iterator[DatabaseServer]:
+    """Run a copy of a PostgreSQL that follows it, and can only be read."""
+    copy, user, port = _database_program("pg_basebackup"), _not_root("postgres"), free_port()
+    with tempfile.TemporaryDirectory(prefix="postgresql-") as folder:
+        _give(user, Path(folder))
+        data = Path(folder) / "data"
+        place = f"host={primary.host} port={primary.port} user={primary.user} password={primary.password}"
+        # `-R` makes a standby of it. Without a fast checkpoint it would wait for minutes.
+        _prepare([copy, "-d", place, "-D", str(data), "-R", "--checkpoint=fast", "--no-sync"], user)
+        server = replace(primary, port=port)
+        with _postgresql_over(data, server, user, {}):
+            yield server
+
+
+@contextmanager
+def _postgresql_over(
+    data: Path, server: DatabaseServer, user: pwd.struct_passwd | None, more: Mapping[str, str]
+) -> Iterator[None]:
+    settings = {
+        "listen_addresses": server.host,
+        "port": str(server.port),
+        "unix_socket_directories": "",
+        "fsync": "off",
+        "max_connections": "50",
+        "max_prepared_transactions": "10",
+        "shared_buffers": "16MB",
+        **more,
+    }
+    command = [_database_program("postgres"), "-D", str(data)]
+    command += [part for name, value in settings.items() for part in ("-c", f"{name}={value}")]
+    # By default it would wait until all clients have left.
+    answers = partial(_postgresql_answers, server)
+    with _running("PostgreSQL", command, server.port, None, answers, user, signal.SIGINT):
+        yield
+
+
+@contextmanager
+def mariadb(zone: str | None = None, max_connections: int = 50) -> Iterator[DatabaseServer]:
     """Run an empty MariaDB, which keeps its data in a temporary folder.
+
+    Args:
+        zone: its time zone, by a name such as 'America/New_York'; None: that of whoever runs it.
 
     Raises:
         FileNotFoundError: it is not installed; `tools/databases.sh` installs it.
@@ -143,14 +175,17 @@ def mariadb() -> Iterator[DatabaseServer]:
         _prepare([*create, "--skip-test-db", "--skip-name-resolve"], user)
         command = [program, "--no-defaults", f"--datadir={data}", f"--port={port}", "--bind-address=127.0.0.1"]
         command += [f"--socket={folder}/socket", f"--pid-file={folder}/pid", f"--init-file={start}"]
-        command += ["--skip-name-resolve", "--skip-log-bin", "--max-connections=50", "--key-buffer-size=1M"]
+        command += ["--skip-name-resolve", "--skip-log-bin", f"--max-connections={max_connections}"]
         command += [
+            "--key-buffer-size=1M",
             "--innodb-buffer-pool-size=16M",
             "--innodb-flush-log-at-trx-commit=0",
             "--aria-pagecache-buffer-size=1M",
         ]
         command += ["--character-set-server=utf8mb4", "--performance-schema=off"]
         server = DatabaseServer("mariadb", "127.0.0.1", port, _ADMIN, password, "mysql")
+        # The server takes its zone from its environment.
+        command = command if zone is None else ["env", f"TZ={zone}", *command]
         with _running("MariaDB", command, port, None, lambda _: _mariadb_answers(server), user):
             yield server
 
@@ -231,7 +266,7 @@ def _answers(port: int) -> bool:
         return False
 
 
-def _postgresql_answers(server: DatabaseServer) -> bool:
+def _postgresql_answers(server: DatabaseServer, _port: int) -> bool:
     import psycopg
 
     place = {"host": server.host, "port": server.port, "dbname": server.database, "connect_timeout": 60}

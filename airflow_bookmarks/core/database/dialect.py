@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import TYPE_CHECKING, ClassVar
 
 if TYPE_CHECKING:
@@ -31,11 +32,12 @@ class TableColumn:
 class Witness:
     """A transaction of one's own. A list of open transactions that has it was made after it began.
 
-    `begin` is the statement that begins it, `who` the query for how the list calls it.
+    `begin` and `end` are the statements for it, `owner` the query for its owner in the list.
     """
 
     begin: str
-    who: str
+    end: str
+    owner: str
 
 
 class Dialect(ABC):
@@ -44,6 +46,9 @@ class Dialect(ABC):
     name: ClassVar[str]
     driver: ClassVar[str]  # the class of its JDBC driver
     compares_rows: ClassVar[bool] = True  # whether `(a, b) > (1, 2)` uses an index over (a, b)
+    denied: ClassVar[str] = ""  # the code of the error for who may not see open transactions
+    grant: ClassVar[str] = ""  # the statement that lets a user see them
+    head_start: ClassVar[timedelta] = timedelta(0)  # how long before its transaction a statement may fix the time
 
     # ---- what a dialect of one's own has to bring
 
@@ -99,6 +104,17 @@ class Dialect(ABC):
             return f"({', '.join(columns)}) {sign} ({', '.join(literals)})"
         return _expanded(columns, literals, sign)
 
+    def endless(self, key: KeyColumn) -> str | None:
+        """Return the condition that a value stands for none, or has no place among others; None: it has no such values.
+
+        A bookmark at one would lie behind all rows that come (`NaN`, `infinity`), or before all that there were.
+        """
+        return None
+
+    def ending(self, key: KeyColumn) -> str | None:
+        """Return the opposite of `endless`, in a form that an index serves; it holds for no NULL."""
+        return None
+
     def equal(self, keys: Sequence[KeyColumn], values: KeyValues) -> str:
         """Return the condition that the keys have these values."""
         pairs = zip(keys, values, strict=False)
@@ -131,8 +147,19 @@ class Dialect(ABC):
         """Return the query for the present time in UTC, with microseconds."""
         return None
 
-    def transactions_query(self) -> str | None:
-        """Return the query for open transactions of others that may still write: id, since (UTC), who."""
+    def open_queries(self) -> tuple[str, ...]:
+        """Return the queries for who may still write: id, owner, stage, since (UTC), who; see `OpenTransaction`.
+
+        They are run in this order, that of the stages, so that one that comes to a later stage meanwhile is not missed.
+        The last one is the one that `witness` is for.
+        """
+        return ()
+
+    def unseen_query(self, parts: Sequence[str] | None) -> str | None:
+        """Return the query for what hides from `open_queries` who writes into a table; no rows: nothing does.
+
+        `parts` None: what is read is a query, and of its tables nothing is known.
+        """
         return None
 
     @property

@@ -12,7 +12,7 @@ from airflow_bookmarks.core.errors import OptionError
 from airflow_bookmarks.core.rules.start import Start
 from airflow_bookmarks.databases.address import DatabaseAddress
 from airflow_bookmarks.databases.database import open_database
-from airflow_bookmarks.sources.jdbc.options import TableOptions
+from airflow_bookmarks.sources.jdbc.options import SETTLE_FOR, TableOptions
 from airflow_bookmarks.sources.jdbc.position import TablePlan, TablePosition
 from airflow_bookmarks.sources.jdbc.recipe import Recipe, Relation
 from airflow_bookmarks.sources.jdbc.source import KIND, TableSource
@@ -107,7 +107,8 @@ class TableKind(SourceKind[TablePlan]):
         return replace(before, table=table, mark=Mark((literal,)), seen=()).position()
 
     def _now(self, store: BookmarkStore, found: PlanInput, plan: TablePlan) -> Position:
-        recipe = plan.recipe
+        # A look does not wait for open transactions; whoever sets a position does.
+        recipe = replace(plan.recipe, options=replace(plan.recipe.options, settle_for=SETTLE_FOR))
         login = store.databases.login(DatabaseAddress.parse(recipe.address))
         source = TableSource(lambda: open_database(login), recipe, recipe.relation.name)
         return source.plan(PlanInput(start=Start(is_now=True))).leads_to.position()

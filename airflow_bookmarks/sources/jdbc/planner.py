@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import logging
+import time
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
+from zoneinfo import ZoneInfo
 
 from airflow_bookmarks.core.database.key import KeyType, moment_of
+from airflow_bookmarks.core.database.open_transaction import earliest
 from airflow_bookmarks.core.database.windows.cut import cut_of
 from airflow_bookmarks.core.database.windows.window import (
+    NEVER,
     KeyWindow,
     Mark,
     TableKeys,
     after,
+    has_keys,
     has_no_key,
     joined,
     selected,
@@ -23,12 +29,13 @@ from airflow_bookmarks.core.selection.reason import BEFORE_START, NO_KEY, OVER_B
 from airflow_bookmarks.sources.jdbc.catalogue import check_same, describe, warn_of_keys
 from airflow_bookmarks.sources.jdbc.position import EarlierEnd, TablePlan, TablePosition
 from airflow_bookmarks.sources.jdbc.queries import texts
-from airflow_bookmarks.sources.jdbc.settling import now, oldest, wait_until_ended
+from airflow_bookmarks.sources.jdbc.settling import check_seen, now, wait_until_ended, watch
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from airflow_bookmarks.core.database.dialect import Dialect
+    from airflow_bookmarks.core.database.key import KeyColumn
     from airflow_bookmarks.core.rules.start import Start
     from airflow_bookmarks.sources.jdbc.catalogue import Description
     from airflow_bookmarks.sources.jdbc.options import TableOptions
@@ -43,6 +50,7 @@ MOST_TIES = 10_000  # rows with one and the same keys, each of which the positio
 _MOST_SEEN = 16  # earlier ends that a position keeps
 _SEEN_TIES = 100
 _INSTANT = timedelta(microseconds=1)
+_BETWEEN = timedelta(seconds=1)  # the most that a server takes from a statement's time to its place among the open ones
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +68,7 @@ class TablePlanner:
     recipe: Recipe
     label: str
     connect: Connect
+    pause: Callable[[float], None] = time.sleep
 
     @property
     def relation(self) -> Relation:
@@ -134,26 +143,40 @@ class TablePlanner:
         The end is taken first, and then who may still write before it is waited for.
         """
         table, options = start.table, self.options
-        at = now(self.queries, self.dialect)
         is_time = table.keys[0].type.is_time
+        at = now(self.queries, self.dialect)
         if isinstance(options.settle, timedelta):
-            cut = at - options.settle
-            last = self._last(start, cut if is_time else None)
             if is_time:
-                return last, None
-            seen = self._seen(at, last)
-            return _newest(start, cut + _INSTANT, seen), seen
+                return self._last(start, at - options.settle), None
+            seen = self._seen(self._last(start, None))
+            moment = now(self.queries, self.dialect) if seen is None else seen.moment
+            return _newest(start, moment - options.settle + _INSTANT, seen), seen
+        check_seen(self.label, self.queries, self.dialect, self.relation.parts)
         last = self._last(start, at if is_time else None)
-        seen = None if is_time else self._seen(at, last)
+        seen = None if is_time else self._seen(last)
         if last is None:
             return None, None
-        left = wait_until_ended(self.label, self.queries, self.dialect, self.connect, options.settle_for)
+        with watch(self.label, self.queries, self.dialect, self.connect, self.pause) as watched:
+            if is_time:
+                self._let_begin(last.values[0], table.keys[0], at)
+            left = wait_until_ended(watched, options.settle_for)
         if not left:
             return self._as_of_now(last, table), seen
-        began = oldest(left)
+        began = earliest(left, self.dialect.head_start if is_time else _BETWEEN)
         if began is None:
             return None, seen
         return (self._last(start, began) if is_time else _newest(start, began, None)), seen
+
+    def _let_begin(self, last: str, key: KeyColumn, at: datetime) -> None:
+        """Wait a moment if the last row is young: one with an earlier time may not be in the list of who is open yet.
+
+        A database reads its clock for a statement first, and then makes a transaction of it.
+        """
+        moment = moment_of(last)
+        if moment is not None and key.type is KeyType.LOCAL_TIME:
+            moment = moment.replace(tzinfo=ZoneInfo(self.options.zone or "UTC"))
+        if key.type is KeyType.DATE or moment is None or at - moment < _BETWEEN:
+            self.pause(_BETWEEN.total_seconds())
 
     def _as_of_now(self, mark: Mark, table: TableKeys) -> Mark:
         """Return a mark with the rows that have joined it while others were waited for."""
@@ -176,7 +199,8 @@ class TablePlanner:
         return [] if mark is None else [after(mark, self.dialect, table)]
 
     def _has_keys(self, table: TableKeys) -> list[str]:
-        return [f"{self.dialect.quote(key.name)} IS NOT NULL" for key in table.keys if key.is_nullable]
+        ending = self.dialect.ending(table.keys[0])
+        return [*has_keys(self.dialect, table), *([] if ending is None else [ending])]
 
     def _one(
         self, table: TableKeys, conditions: Sequence[str], *, is_backwards: bool = False, skip: int = 0
@@ -217,10 +241,11 @@ class TablePlanner:
             )
         return tuple(sorted(map(texts, rows)))
 
-    def _seen(self, at: datetime, last: Mark | None) -> EarlierEnd | None:
+    def _seen(self, last: Mark | None) -> EarlierEnd | None:
+        """Return an end with a time at which it was there to be seen: whoever begins later gets a later key."""
         if last is None or len(last.ties) > _SEEN_TIES:
             return None
-        return EarlierEnd(at.astimezone(UTC).isoformat(" ", "microseconds"), last)
+        return EarlierEnd.of(now(self.queries, self.dialect), last)
 
     # ---- bounds
 
@@ -343,16 +368,16 @@ class TablePlanner:
         Raises:
             SourceError: there are some, and `on_null` is "error".
         """
-        if not any(key.is_nullable for key in table.keys):
-            return {}, False
-        count = self._count(has_no_key(self.dialect, table))
+        without = has_no_key(self.dialect, table)
+        count = 0 if without == NEVER else self._count(without)
         if not count:
             return {}, False
         if self.options.on_null == "error":
+            names = " or ".join(key.name for key in table.keys)
             raise SourceError(
-                f"{self.label}: {count:,} rows have no value of {' or '.join(key.name for key in table.keys)}, and "
-                "would never be read. Nothing was read or changed. Give on_null='skip', which counts them, or "
-                "on_null='include_once', which reads them in the first run."
+                f"{self.label}: {count:,} rows have no value of {names}, or one without a place among others "
+                "(infinity, NaN, a zero date), and would never be read. Nothing was read or changed. Give "
+                "on_null='skip', which counts them, or on_null='include_once', which reads them in the first run."
             )
         if self.options.on_null == "include_once" and is_first:
             return {}, True
@@ -378,17 +403,29 @@ class TablePlanner:
             last = self._last(begin, start.time)
         else:
             last, _ = self._settled_end(begin)
+            self._check_begins_now(last, table)
         if last is not None:
             skipped[BEFORE_START] = self._count(KeyWindow(None, last).condition(self.dialect, table))
         return replace(begin, mark=last)
+
+    def _check_begins_now(self, last: Mark | None, table: TableKeys) -> None:
+        """Make sure that a job that begins now has a row to begin behind, if there is any.
+
+        Raises:
+            SourceError: it has none, because transactions are open.
+        """
+        if last is None and self._one(table, self._has_keys(table)) is not None:
+            raise SourceError(
+                f"{self.label}: where the table ends now is not known while transactions are open, or its rows are "
+                "young: all of them would be read. Nothing was read or changed. Try again; or begin at a value."
+            )
 
 
 def _newest(start: TablePosition, cut: datetime, seen: EarlierEnd | None) -> Mark | None:
     """Return the newest end of the table that was seen before a time, if it is behind the position."""
     candidates = start.seen if seen is None else (*start.seen, seen)
     for each in reversed(candidates):
-        moment = moment_of(each.at)
-        if moment is not None and moment < cut:
+        if each.moment < cut:
             return None if each.mark == start.mark else each.mark
     return None
 

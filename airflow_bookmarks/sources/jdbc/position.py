@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from airflow_bookmarks.core.amount import Amount
@@ -25,10 +26,27 @@ _VERSION = 1
 
 @dataclass(frozen=True, slots=True)
 class EarlierEnd:
-    """The last row that could be seen at a time by the clock of the database, in UTC."""
+    """The last row that could be seen at a time by the clock of the database, in UTC.
+
+    Raises:
+        ValueError: `at` is no time.
+    """
 
     at: str
     mark: Mark
+
+    def __post_init__(self) -> None:
+        datetime.fromisoformat(self.at)
+
+    @classmethod
+    def of(cls, moment: datetime, mark: Mark) -> EarlierEnd:
+        """Return the end at an aware time."""
+        return cls(moment.astimezone(UTC).isoformat(" ", "microseconds"), mark)
+
+    @property
+    def moment(self) -> datetime:
+        """The time, aware."""
+        return datetime.fromisoformat(self.at)
 
     def stored(self) -> list[Any]:
         """Return it as plain values."""

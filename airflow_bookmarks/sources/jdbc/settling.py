@@ -9,35 +9,26 @@ from __future__ import annotations
 
 import logging
 import time
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from airflow_bookmarks.core.database.key import moment_of
-from airflow_bookmarks.core.errors import OptionError, SourceError
+from airflow_bookmarks.core.database.open_transaction import OpenTransaction, still_open
+from airflow_bookmarks.core.errors import DatabaseError, OptionError, SourceError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from airflow_bookmarks.core.database.dialect import Dialect
+    from airflow_bookmarks.core.database.dialect import Dialect, Witness
     from airflow_bookmarks.sources.jdbc.queries import Connect, Queries
 
 log = logging.getLogger(__name__)
 
-_POLL = timedelta(milliseconds=200)
+POLL = timedelta(milliseconds=200)
 _SAY_AFTER = timedelta(seconds=5)
-
-
-@dataclass(frozen=True, slots=True)
-class OpenTransaction:
-    """A transaction, or a statement, that may still write. `since` None: it is not known when it began."""
-
-    id: str
-    since: datetime | None
-    who: str
-
-    def __str__(self) -> str:
-        return f"{self.who} (since {'not known when' if self.since is None else self.since.isoformat(' ', 'seconds')})"
+_MOST_ASKED = 150  # times, for a list that is made anew: half a minute
 
 
 def now(queries: Queries, dialect: Dialect) -> datetime:
@@ -53,71 +44,122 @@ def now(queries: Queries, dialect: Dialect) -> datetime:
     return moment
 
 
-def open_transactions(queries: Queries, dialect: Dialect) -> tuple[OpenTransaction, ...]:
-    """Return who may still write.
+def check_seen(label: str, queries: Queries, dialect: Dialect, parts: Sequence[str] | None) -> None:
+    """Make sure that whoever writes into a table can be seen in the session of its reader.
 
     Raises:
-        OptionError: this kind of database does not tell.
+        OptionError: this kind of database does not tell, or others write than those that it tells of.
     """
-    asked = dialect.transactions_query()
-    if asked is None:
+    asked = dialect.unseen_query(parts)
+    why = [str(row[0]) for row in queries.rows(asked)] if asked is not None else []
+    if not dialect.open_queries():
+        why = [f"{dialect.name} does not tell which transactions are open"]
+    if why:
         raise OptionError(
-            f"settle='auto': {dialect.name} does not tell which transactions are open. Nothing was read or changed. "
-            "Give settle=timedelta(...): how long a row may take from its key to its commit."
+            f"{label}: settle='auto' would lose rows: {why[0]}. Nothing was read or changed. Or give "
+            "settle=timedelta(...): how long a row may take from its key until it can be read here."
         )
-    return tuple(
-        OpenTransaction(str(each), None if since is None else moment_of(str(since)), str(who))
-        for each, since, who in queries.rows(asked)
-    )
 
 
-def open_after_now(queries: Queries, dialect: Dialect, connect: Connect) -> tuple[OpenTransaction, ...]:
-    """Return who may still write, by a list that is made after this call began.
+@dataclass(slots=True)
+class Watch:
+    """Lists who may still write. No list was made before it was asked for.
 
-    Raises:
-        OptionError: this kind of database does not tell.
+    Args:
+        session: for the transaction that shows it, where the dialect needs one.
     """
-    witness = dialect.witness
-    if witness is None:
-        return open_transactions(queries, dialect)
-    with connect() as other:
-        other.rows(witness.begin)
-        ((name,),) = other.rows(witness.who)
-        while True:
-            found = open_transactions(queries, dialect)
-            others = tuple(each for each in found if each.who != str(name))
-            if len(others) < len(found):
+
+    label: str
+    queries: Queries
+    dialect: Dialect
+    session: Queries | None
+    pause: Callable[[float], None]
+    is_begun: bool = False  # the transaction in `session`
+
+    def open(self) -> tuple[OpenTransaction, ...]:
+        """Return who may still write.
+
+        Raises:
+            SourceError: this user may not see it, or the database gives an old list only.
+        """
+        *earlier, last = self.dialect.open_queries()
+        found = [each for asked in earlier for each in self._listed(asked)]
+        witness = self.dialect.witness
+        if self.session is None or witness is None:
+            return (*found, *self._listed(last))
+        return (*found, *self._fresh(last, self.session, witness))
+
+    def _fresh(self, asked: str, session: Queries, witness: Witness) -> tuple[OpenTransaction, ...]:
+        """Return a list that shows what our own transaction has just done: begin, or end."""
+        ((name,),) = session.rows(witness.owner)
+        session.rows(witness.end if self.is_begun else witness.begin)
+        self.is_begun = not self.is_begun
+        for _ in range(_MOST_ASKED):
+            found = self._listed(asked)
+            others = tuple(each for each in found if each.owner != str(name))
+            if (len(others) < len(found)) is self.is_begun:
                 return others
-            time.sleep(_POLL.total_seconds())  # the list is made anew when nobody has asked for it a while
+            self.pause(POLL.total_seconds())
+        raise SourceError(
+            f"{self.label}: {self.dialect.name} does not renew its list of open transactions, which it keeps while "
+            "anyone asks for it ten times a second. Nothing was read or changed. Let what watches it ask more rarely."
+        )
+
+    def _listed(self, asked: str) -> tuple[OpenTransaction, ...]:
+        try:
+            rows = self.queries.rows(asked)
+        except DatabaseError as error:
+            if error.code != self.dialect.denied:
+                raise
+            raise SourceError(
+                f"{self.label}: this user may not see which transactions are open, so rows could be lost ({error}). "
+                f"Nothing was read or changed. Have an administrator run {self.dialect.grant}; or give "
+                "settle=timedelta(...): how long a row may take from its key to its commit."
+            ) from error
+        return tuple(
+            OpenTransaction(
+                str(each),
+                None if owner is None else str(owner),
+                int(stage),
+                None if since is None else moment_of(str(since)),
+                str(who),
+            )
+            for each, owner, stage, since, who in rows
+        )
+
+
+@contextmanager
+def watch(
+    label: str, queries: Queries, dialect: Dialect, connect: Connect, pause: Callable[[float], None] = time.sleep
+) -> Iterator[Watch]:
+    """Open what lists who may still write."""
+    if dialect.witness is None:
+        yield Watch(label, queries, dialect, None, pause)
+        return
+    with connect() as session:
+        yield Watch(label, queries, dialect, session, pause)
 
 
 def wait_until_ended(
-    label: str,
-    queries: Queries,
-    dialect: Dialect,
-    connect: Connect,
-    limit: timedelta,
-    clock: Callable[[], float] = time.monotonic,
-    pause: Callable[[float], None] = time.sleep,
+    watched: Watch, limit: timedelta, clock: Callable[[], float] = time.monotonic
 ) -> tuple[OpenTransaction, ...]:
     """Wait until all transactions that are open now have ended; return those that have not after `limit`.
 
     The log says who is waited for.
     """
-    left = open_after_now(queries, dialect, connect)
+    left = watched.open()
     began, is_said = clock(), False
     while left and clock() - began < limit.total_seconds():
         if not is_said and clock() - began > _SAY_AFTER.total_seconds():
             is_said = True
-            log.info("%s: waiting for open transactions of the database: %s.", label, _named(left))
-        pause(_POLL.total_seconds())
-        still = {each.id for each in open_transactions(queries, dialect)}
-        left = tuple(each for each in left if each.id in still)
+            log.info("%s: waiting for open transactions of the database: %s.", watched.label, _named(left))
+        watched.pause(POLL.total_seconds())
+        left = still_open(left, watched.open())
     if left:
         log.warning(
             "%s: %s may still write rows of this window, after %s s. The window ends before those rows; what is behind "
             "is the next run's.",
-            label,
+            watched.label,
             _named(left),
             int(limit.total_seconds()),
         )
@@ -131,10 +173,3 @@ def _named(transactions: Iterable[OpenTransaction]) -> str:
     each = list(map(str, transactions))
     more = f" and {len(each) - _NAMED} more" if len(each) > _NAMED else ""
     return f"{'; '.join(each[:_NAMED])}{more}"
-
-
-def oldest(transactions: Iterable[OpenTransaction]) -> datetime | None:
-    """Return when the oldest of them began; None where it is not known of one of them."""
-    times = [each.since for each in transactions]
-    known = [each for each in times if each is not None]
-    return min(known) if len(known) == len(times) else None

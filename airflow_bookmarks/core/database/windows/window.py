@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from airflow_bookmarks.core.database.key import KeyValues
 
 
+NEVER = "1 = 0"
+
+
 @dataclass(frozen=True, slots=True)
 class TableKeys:
     """By which columns a table is read.
@@ -119,13 +122,16 @@ class KeyWindow:
             >>> window.condition(PostgreSQL(), TableKeys((KeyColumn("id", KeyType.INTEGER),)))
             '"id" > 5 AND "id" <= 9'
         """
-        inside = " AND ".join(self._ends(dialect, table)) if self.until is not None else "1 = 0"
+        inside = " AND ".join(self._ends(dialect, table)) if self.until is not None else NEVER
         if not self.with_nulls:
             return inside
         return f"(({inside}) OR {has_no_key(dialect, table)})"
 
     def _ends(self, dialect: Dialect, table: TableKeys) -> list[str]:
-        ends = []
+        # NULL in the first key meets no comparison, and no endless value lies between two marks.
+        ends = has_keys(dialect, replace(table, keys=table.keys[1:]))
+        if self.after is None and (ending := dialect.ending(table.keys[0])) is not None:
+            ends.append(ending)
         if self.after is not None:
             ends.append(after(self.after, dialect, table))
         if self.until is not None:
@@ -164,9 +170,15 @@ def selected(dialect: Dialect, columns: Sequence[KeyColumn]) -> str:
 
 
 def has_no_key(dialect: Dialect, table: TableKeys) -> str:
-    """Return the condition that a key of a row is NULL."""
-    nullable = [key for key in table.keys if key.is_nullable]
-    return " OR ".join(f"{dialect.quote(key.name)} IS NULL" for key in nullable) or "1 = 0"
+    """Return the condition that a row has no place in the order: a key is NULL, or the first one is endless."""
+    conditions = [f"{dialect.quote(key.name)} IS NULL" for key in table.keys if key.is_nullable]
+    endless = dialect.endless(table.keys[0])
+    return " OR ".join([*conditions, *([] if endless is None else [endless])]) or NEVER
+
+
+def has_keys(dialect: Dialect, table: TableKeys) -> list[str]:
+    """Return the conditions that no key of a row is NULL."""
+    return [f"{dialect.quote(key.name)} IS NOT NULL" for key in table.keys if key.is_nullable]
 
 
 def joined(one: Mark | None, other: Mark) -> Mark:
