@@ -100,6 +100,10 @@ fanout: setup ## Let 200 consumers wait in a real Airflow for one job, and kill 
 chain: setup ## Play three DAGs that read each other for 20 rounds in a real Airflow, with kills, clears and a rewind
 	$(BIN)/python -m tests.chaos.chain --rounds 20
 
+.PHONY: writers
+writers: databases ## Read tables by key for ten minutes while 200 write out of order, and count what is lost; SEED=1 repeats one
+	$(BIN)/python -m tests.chaos.writers --seconds 600 --writers 200 $(if $(SEED),--seed $(SEED))
+
 .PHONY: docs
 docs: setup ## Write build/site: the documentation as a site, with a reference from the docstrings
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet --site-dir $(BUILD)/site

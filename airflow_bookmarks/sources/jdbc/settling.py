@@ -7,6 +7,7 @@ and a clock go forward.
 
 from __future__ import annotations
 
+import itertools
 import logging
 import time
 from contextlib import contextmanager
@@ -26,9 +27,11 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-POLL = timedelta(milliseconds=200)
+_POLL_S = 0.2
+_LONGEST_POLL_S = 2.0
+_LONGEST_ASK_S = 5.0  # readers that ask each second for one list could keep it from being made anew
 _SAY_AFTER = timedelta(seconds=5)
-_MOST_ASKED = 150  # times, for a list that is made anew: half a minute
+_MOST_ASKED = 40  # times, for a list that is made anew: some three minutes
 
 
 def now(queries: Queries, dialect: Dialect) -> datetime:
@@ -94,12 +97,12 @@ class Watch:
         ((name,),) = session.rows(witness.owner)
         session.rows(witness.end if self.is_begun else witness.begin)
         self.is_begun = not self.is_begun
-        for _ in range(_MOST_ASKED):
+        for pause in _pauses(_MOST_ASKED, _LONGEST_ASK_S):
             found = self._listed(asked)
             others = tuple(each for each in found if each.owner != str(name))
             if (len(others) < len(found)) is self.is_begun:
                 return others
-            self.pause(POLL.total_seconds())
+            self.pause(pause)
         raise SourceError(
             f"{self.label}: {self.dialect.name} does not renew its list of open transactions, which it keeps while "
             "anyone asks for it ten times a second. Nothing was read or changed. Let what watches it ask more rarely."
@@ -128,6 +131,14 @@ class Watch:
         )
 
 
+def _pauses(count: int | None, longest: float) -> Iterator[float]:
+    """Yield longer and longer pauses in seconds, without end if `count` is None."""
+    pause = _POLL_S
+    for _ in itertools.count() if count is None else range(count):
+        yield pause
+        pause = min(pause * 1.5, longest)
+
+
 @contextmanager
 def watch(
     label: str, queries: Queries, dialect: Dialect, connect: Connect, pause: Callable[[float], None] = time.sleep
@@ -148,12 +159,12 @@ def wait_until_ended(
     The log says who is waited for.
     """
     left = watched.open()
-    began, is_said = clock(), False
+    began, is_said, pauses = clock(), False, _pauses(None, _LONGEST_POLL_S)
     while left and clock() - began < limit.total_seconds():
         if not is_said and clock() - began > _SAY_AFTER.total_seconds():
             is_said = True
             log.info("%s: waiting for open transactions of the database: %s.", watched.label, _named(left))
-        watched.pause(POLL.total_seconds())
+        watched.pause(min(next(pauses), max(0.0, began + limit.total_seconds() - clock())))
         left = still_open(left, watched.open())
     if left:
         log.warning(
