@@ -42,6 +42,10 @@ page: setup ## Build the bookmarks page that Airflow shows (at once when it is b
 browser: setup ## Have a Chromium for the tests of the page (as root it is installed where there is none)
 	@tools/browser.sh
 
+.PHONY: databases
+databases: setup ## Have PostgreSQL and MariaDB for tests (as root they are installed where they are missing)
+	@tools/databases.sh
+
 .PHONY: demo
 demo: setup ## Run the demonstration; STORE=dynamodb (default, a local server) or sqlite, FILES=local (default) or s3
 	@$(BIN)/python -m demo
@@ -60,17 +64,17 @@ down: setup ## Stop what `make up` started
 
 # Tests that one names are run whatever they are marked with.
 .PHONY: test
-test: page browser ## Run the tests that a change has to pass; TESTS=tests/core for some of them, WORKERS=2 processes
+test: page browser databases ## Run the tests that a change has to pass; TESTS=tests/core for some of them, WORKERS=2 processes
 	@mkdir -p $(BUILD)
 	$(PYTEST) $(if $(filter tests,$(TESTS)),-m "not thorough") --junit-xml $(BUILD)/junit$(VENV:.venv%=%).xml $(TESTS)
 
 .PHONY: test-all
-test-all: page browser ## Run every test: each kill, pairing, format and view, and every cluster
+test-all: page browser databases ## Run every test: each kill, pairing, format and view, and every cluster
 	@mkdir -p $(BUILD)
 	CHAOS=full $(PYTEST) --junit-xml $(BUILD)/junit-all.xml tests
 
 .PHONY: matrix
-matrix: page ## Run the tests with each Spark, Airflow and Python supported; ONLY="spark-3.5 airflow-3.2" some
+matrix: page databases ## Run the tests with each Spark, Airflow and Python supported; ONLY="spark-3.5 airflow-3.2" some
 	@$(BIN)/python -m tools.matrix --workers $(WORKERS) $(if $(THOROUGH),--thorough) $(ONLY)
 
 .PHONY: chaos
@@ -96,6 +100,10 @@ fanout: setup ## Let 200 consumers wait in a real Airflow for one job, and kill 
 chain: setup ## Play three DAGs that read each other for 20 rounds in a real Airflow, with kills, clears and a rewind
 	$(BIN)/python -m tests.chaos.chain --rounds 20
 
+.PHONY: writers
+writers: databases ## Read tables by key for ten minutes while 200 write out of order, and count what is lost; SEED=1 repeats one
+	$(BIN)/python -m tests.chaos.writers --seconds 600 --writers 200 $(if $(SEED),--seed $(SEED))
+
 .PHONY: docs
 docs: setup ## Write build/site: the documentation as a site, with a reference from the docstrings
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet --site-dir $(BUILD)/site
@@ -117,6 +125,7 @@ ifdef SMALL
 	$(BIN)/python -m benchmarks.files --small
 else
 	$(BIN)/python -m benchmarks.store
+	$(BIN)/python -m benchmarks.databases
 	$(BIN)/python -m benchmarks.waiting
 	$(BIN)/python -m benchmarks.airflow
 	$(BIN)/python -m benchmarks.page

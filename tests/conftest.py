@@ -16,7 +16,10 @@ from airflow_bookmarks.store.backends.dynamodb import DynamoTable
 from airflow_bookmarks.store.backends.sqlite import SqliteTable
 from airflow_bookmarks.store.bookmark_store import LeaseGrant
 from airflow_bookmarks.store.table import Table
+from tests.databases.servers import database_login, mariadb_server, postgresql_server
 from tools.servers import dynamodb_local, moto_server
+
+__all__ = ["database_login", "mariadb_server", "postgresql_server"]  # fixtures, one server for each worker process
 
 REGION = "eu-west-1"
 

@@ -109,6 +109,10 @@ SETS: dict[str, JarSet] = {
             Artifact("org.apache.hadoop", "hadoop-hdfs", "3.4.2"),
         ),
     ),
+    # JDBC drivers. What they ask for besides is for other ways to log in, and for logs, which Spark has.
+    "mariadb": JarSet("3.5.11", (Artifact("org.mariadb.jdbc", "mariadb-java-client", "3.5.11", is_transitive=False),)),
+    "postgresql": JarSet("42.7.14", (Artifact("org.postgresql", "postgresql", "42.7.14", is_transitive=False),)),
+    "sqlite": JarSet("3.53.2.0", (Artifact("org.xerial", "sqlite-jdbc", "3.53.2.0", is_transitive=False),)),
     "livy": JarSet("0.7.1-incubating", (Artifact("org.apache.livy", "livy-server", "0.7.1-incubating"),)),
     # Not Hadoop's minicluster, which is one jar: its REST API answers in a form that no other YARN has.
     "yarn": JarSet(

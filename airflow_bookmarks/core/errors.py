@@ -267,6 +267,19 @@ class SourceSwitchedError(SourceError):
         self.job, self.ctx, self.stored, self.given = job, ctx, stored, given
 
 
+class DatabaseError(BookmarkError):
+    """Raised when a database can't be reached, or refuses a statement; its text is redacted.
+
+    `code` is what the database calls the error: an SQLSTATE of PostgreSQL ("42P01"), a number of MySQL and MariaDB
+    ("1146"), a name of SQLite ("SQLITE_BUSY"); None where it said none. `is_lost` is True where the connection broke,
+    so that whether the last statement took effect is not known.
+    """
+
+    def __init__(self, message: str, code: str | None = None, *, is_lost: bool = False) -> None:
+        super().__init__(message)
+        self.code, self.is_lost = code, is_lost
+
+
 class SchemaUnknownError(SourceError):
     """Raised when an empty increment has no schema: none was given and no earlier run recorded one."""
 

@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
 PREFIX = "spark.bookmarks."
-_STORES = ("s3.", "hdfs.")  # how these are reached; files/s3/settings.py and files/hadoop/hdfs_settings.py check them
+# How these are reached: files/s3/settings.py, files/hadoop/hdfs_settings.py and databases/access.py check them.
+_REACHED = ("s3.", "hdfs.", "access.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +61,7 @@ class Settings:
             'flights.clean'
         """
         ours = {k.removeprefix(PREFIX): v for k, v in conf.items() if k.startswith(PREFIX)}
-        given = {name: value for name, value in ours.items() if not name.startswith(_STORES)}
+        given = {name: value for name, value in ours.items() if not name.startswith(_REACHED)}
         check_setting_names(given)
         return cls(**{_attribute(name): value for name, value in given.items() if value != ""})
 

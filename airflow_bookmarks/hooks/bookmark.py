@@ -16,6 +16,7 @@ from airflow_bookmarks.core.job_state import hidden
 from airflow_bookmarks.core.text.identity import Identity, Signature
 from airflow_bookmarks.core.text.redaction import redacted
 from airflow_bookmarks.hooks.connection import DEFAULT_CONNECTION, ConnectionFields
+from airflow_bookmarks.hooks.database import AirflowAccess
 from airflow_bookmarks.store.bookmark_store import open_store
 
 if TYPE_CHECKING:
@@ -152,7 +153,9 @@ class BookmarkHook(BaseHook):
 
     def open_store(self) -> BookmarkStore:
         """Open the store anew, with clients of its own."""
-        return open_store(self.store_uri, session=self._session)
+        store = open_store(self.store_uri, session=self._session)
+        store.databases = AirflowAccess()
+        return store
 
     @cached_property
     def _store(self) -> BookmarkStore:

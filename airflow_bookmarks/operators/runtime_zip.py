@@ -12,7 +12,7 @@ from pathlib import Path
 from airflow_bookmarks.core.errors import BookmarkError
 from airflow_bookmarks.version import __version__
 
-PACKAGES = ("core", "store", "files", "sources", "sinks", "lifecycle", "spark")
+PACKAGES = ("core", "databases", "store", "files", "sources", "sinks", "lifecycle", "spark")
 
 _PACKAGE = Path(__file__).parents[1]
 _AT_ROOT = ("__init__.py", "own_kind.py", "version.py", "py.typed")

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
 
+from airflow_bookmarks.core.errors import OptionError
+from airflow_bookmarks.hooks.database import connection_environment
 from airflow_bookmarks.operators.task.durable import durable_argument
 from airflow_bookmarks.operators.task.submission import BookmarkedSubmission
 
@@ -28,7 +30,13 @@ class BookmarkSparkSubmitOperator(BookmarkedSubmission, SparkSubmitOperator):  #
     run (numbers that other jobs compare are text). With the option `enable` success means: committed and published.
 
     Args:
+        bookmark_databases: ids of Airflow connections that the script names as `conn:<id>`. The driver gets their
+            logins in its environment, and nowhere else. With deploy mode cluster the driver is on another machine:
+            there `spark.bookmarks.access.<id>` in `conf` says where it finds them. (templated)
         durable: as in SparkSubmitOperator, but off by default.
+
+    Raises:
+        OptionError: `bookmark_databases` is no list of ids; with deploy mode cluster, when the task runs.
 
     Example:
         BookmarkSparkSubmitOperator(task_id="clean", application="clean_flights.py", bookmark_option="enable")
@@ -37,13 +45,20 @@ class BookmarkSparkSubmitOperator(BookmarkedSubmission, SparkSubmitOperator):  #
     template_fields: Sequence[str] = (
         *SparkSubmitOperator.template_fields,
         *BookmarkedSubmission.bookmark_template_fields,
+        "bookmark_databases",
     )
 
-    def __init__(self, *, durable: bool | None = None, **kwargs: Any) -> None:
+    def __init__(self, *, bookmark_databases: Sequence[str] = (), durable: bool | None = None, **kwargs: Any) -> None:
+        if isinstance(bookmark_databases, str) or not all(isinstance(each, str) for each in bookmark_databases):
+            raise OptionError(
+                f"bookmark_databases={bookmark_databases!r}: expected a list of ids of Airflow connections. Nothing "
+                "was read or changed."
+            )
         # A durable task keeps the id of its Spark job, and a task that is cleared after success finds it finished and
         # submits nothing: "rewind the bookmark, then clear the task" would succeed and do nothing. What a retry may
         # spare, the bookmark itself knows better: whether the earlier try has committed.
         super().__init__(**durable_argument(SparkSubmitOperator, durable), **kwargs)
+        self.bookmark_databases = bookmark_databases
 
     def submit(self, context: Context, conf: Mapping[str, str], runtime: Path | None) -> Any:
         """Submit by the provider's operator."""
@@ -67,7 +82,15 @@ class BookmarkSparkSubmitOperator(BookmarkedSubmission, SparkSubmitOperator):  #
         is_cluster = _deploy_mode(hook) == "cluster"
         task.check_place(is_cluster=is_cluster)
         if not is_cluster:
-            return _SubmitHook(hook, task.hook.credentials_environment())
+            logins = connection_environment(self.bookmark_databases)
+            return _SubmitHook(hook, {**task.hook.credentials_environment(), **logins})
+        if self.bookmark_databases:
+            raise OptionError(
+                f"bookmark_databases={list(self.bookmark_databases)!r} and the deploy mode is cluster: the driver runs "
+                "on another machine, and a login would have to stand on the command line. Nothing was read or changed; "
+                "Spark was not started. Leave it out, and let conf say where the driver finds the login: "
+                f"spark.bookmarks.access.{self.bookmark_databases[0]}=aws-secret:NAME, file:/PATH or env:NAME."
+            )
         return hook
 
 

@@ -11,6 +11,7 @@ from airflow.configuration import conf
 from airflow_bookmarks.core.errors import OptionError, StoreAccessError, StoreError
 from airflow_bookmarks.hooks.bookmark import BookmarkHook
 from airflow_bookmarks.hooks.connection import DEFAULT_CONNECTION
+from airflow_bookmarks.hooks.database import AirflowAccess
 from airflow_bookmarks.store.bookmark_store import store_on
 
 if TYPE_CHECKING:
@@ -52,7 +53,9 @@ class PageHook(BookmarkHook):
             session=session,
             outage_limit_s=_OUTAGE_LIMIT_S,
         )
-        return store_on(table, address, session=self._session)
+        store = store_on(table, address, session=self._session)
+        store.databases = AirflowAccess()
+        return store
 
 
 class _Hasty:

@@ -48,6 +48,7 @@ _STATUS: Mapping[type[BookmarkError], int] = {
     errors.OutOfBoundsError: 500,
     errors.StoreError: 503,
     errors.SourceError: 502,
+    errors.DatabaseError: 502,
 }
 _RETRY_AFTER_S = "30"
 

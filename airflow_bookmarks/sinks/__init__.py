@@ -7,6 +7,7 @@
     clean      what a clean removes, as it is stored, and the sinks that can be cleaned
     staging    what a script asks a sink to stage, and what it has staged
     files/     the sink of files: staged in a folder, published by moves
+    jdbc/      the sink of tables: staged in a table, published by a transaction
 
 The DataFrame is written by `spark/sinks`; what is here needs no script.
 """

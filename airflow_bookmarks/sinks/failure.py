@@ -13,13 +13,17 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from contextlib import AbstractContextManager
 
+JDBC_SINK = "jdbc"  # the kind of sink whose outputs are tables
+
+_OURS = frozenset({FILES_SINK, JDBC_SINK})
+
 
 def own_errors(kind: str) -> AbstractContextManager[None]:
     """Raise a `SourceError` for whatever a kind of a user's own raises within the block; see `errors_of`.
 
     Where it fails alone: a look at many outputs says what is wrong with this one, and a sweep is left to the next run.
     """
-    return errors_of(kind, {FILES_SINK}, "kind of sink")
+    return errors_of(kind, _OURS, "kind of sink")
 
 
 @contextmanager

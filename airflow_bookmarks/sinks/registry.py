@@ -7,7 +7,7 @@ package: then each process where that is installed knows it, and can settle with
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -17,6 +17,7 @@ from airflow_bookmarks.own_kind import load_kind
 from airflow_bookmarks.sinks.clean import CleanedSink
 from airflow_bookmarks.sinks.failure import named_failure, own_errors
 from airflow_bookmarks.sinks.files.sink import FilesSink
+from airflow_bookmarks.sinks.jdbc.sink import JdbcSink
 from airflow_bookmarks.sinks.sink import NOT_TAKEN_BACK, CollectedSink, CommittingSink, SidewaysSink, StagedSink
 from airflow_bookmarks.sinks.staging import stats_of
 
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
     from airflow_bookmarks.core.rules.territory import Territory
     from airflow_bookmarks.core.run import RunKey
+    from airflow_bookmarks.databases.access import DatabaseAccess
     from airflow_bookmarks.sinks.sink import Sink
     from airflow_bookmarks.sinks.staging import StagingRequest
 
@@ -39,9 +41,13 @@ _ROOT_OF_A_KIND = re.compile(rf"({_NAME_OF_A_KIND}):(?!//)(.+)", re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class SinkRegistry:
-    """The kinds of sink that a process knows, by the name under which an output stores its kind."""
+    """The kinds of sink that a process knows, by the name under which an output stores its kind.
+
+    `databases` finds the logins of those that reach a database; None: each finds them by itself.
+    """
 
     sinks: Mapping[str, Sink]
+    databases: DatabaseAccess | None = None
 
     @classmethod
     def of(cls, *sinks: Sink) -> SinkRegistry:
@@ -56,14 +62,19 @@ class SinkRegistry:
 
     def extended(self, *sinks: Sink) -> SinkRegistry:
         """Return a registry of these kinds as well; of two with one name, the later one counts."""
-        return SinkRegistry({**self.sinks, **SinkRegistry.of(*sinks).sinks})
+        return replace(self, sinks={**self.sinks, **SinkRegistry.of(*sinks).sinks})
+
+    def reaching(self, databases: DatabaseAccess) -> SinkRegistry:
+        """Return a registry whose kinds reach databases by this access: that of the store, where they do I/O."""
+        return replace(self, databases=databases)
 
     def find(self, kind: str) -> Sink | None:
         """Return the kind of that name; None where it is not known here, for the reason of `why_unknown`.
 
         Of installed packages, the entry point of that name is loaded when it is first asked for.
         """
-        return self.sinks.get(kind) or _installed(kind)[0]
+        sink = self.sinks.get(kind) or _installed(kind)[0]
+        return sink if sink is None or self.databases is None else sink.reaching(self.databases)
 
     def why_unknown(self, kind: str) -> str:
         """Say why a kind is not known here, to stand behind the error that it is not; empty if no package names it."""
@@ -309,4 +320,4 @@ def stored_root(kind: str, root: str) -> str:
     return root if kind == FilesSink.kind else f"{kind}:{root}"
 
 
-SINKS = SinkRegistry.of(FilesSink())
+SINKS = SinkRegistry.of(FilesSink(), JdbcSink())

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from airflow_bookmarks.core.rules.territory import Territory
     from airflow_bookmarks.core.run import OutputEntry, Run, RunKey
+    from airflow_bookmarks.databases.access import DatabaseAccess
     from airflow_bookmarks.sinks.staging import Staged, StagingRequest
     from airflow_bookmarks.store.blobs import BlobStore
 
@@ -104,6 +105,10 @@ class Sink(ABC):
 
     kind: ClassVar[str]
     commits_by_itself: ClassVar[bool]
+
+    def reaching(self, databases: DatabaseAccess) -> Sink:
+        """Return the sink with what finds the logins of databases; one that needs none returns itself."""
+        return self
 
     def why_not_clean(self, entry: OutputEntry) -> str | None:
         """Return why a clean can't remove what an output has made visible; None if it can."""

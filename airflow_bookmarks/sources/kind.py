@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from airflow_bookmarks.core.selection.listing import Listing
     from airflow_bookmarks.sources.source import Source
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
-    from airflow_bookmarks.store.reader import StateReader
 
 
 SetBy = Literal["time", "run", "text"]
@@ -161,7 +160,7 @@ class SourceKind(ABC, Generic[P]):
         """
         return None if type(self).seek is SourceKind.seek else "text"
 
-    def seek(self, store: StateReader, found: PlanInput, plan: P, value: str) -> Position:
+    def seek(self, store: BookmarkStore, found: PlanInput, plan: P, value: str) -> Position:
         """Return the position that a value names, in the words of this kind: "now", a time, an upstream run.
 
         Args:

@@ -16,6 +16,7 @@ from airflow_bookmarks.core.run import SourceRef
 from airflow_bookmarks.own_kind import errors_of, load_kind
 from airflow_bookmarks.sources.contract import check_kind, checked_position, encoded
 from airflow_bookmarks.sources.files.kind import FileKind
+from airflow_bookmarks.sources.jdbc.kind import TableKind
 from airflow_bookmarks.sources.kind import SourceKind
 from airflow_bookmarks.sources.source import P
 from airflow_bookmarks.sources.upstream.kind import UpstreamKind
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
     from airflow_bookmarks.core.selection.listing import Listing
     from airflow_bookmarks.sources.source import PlanInput, Recheck, Source
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
-    from airflow_bookmarks.store.reader import StateReader
 
 GROUP = "airflow_bookmarks.sources"  # of entry points: the name of a kind, and the class that it is made of
 
@@ -38,6 +38,7 @@ UNNAMED = FileKind.name
 
 KINDS: dict[str, SourceKind[Any]] = {
     FileKind.name: FileKind(),
+    TableKind.name: TableKind(),
     UpstreamKind.name: UpstreamKind(),
 }
 
@@ -275,7 +276,7 @@ class _OwnSource(Generic[P]):
             return self._source.recheck(plan)
 
 
-def position_at(name: str, store: StateReader, found: PlanInput, plan: Any, value: str) -> Position:
+def position_at(name: str, store: BookmarkStore, found: PlanInput, plan: Any, value: str) -> Position:
     """Return the position that a value names, in the words of its kind: "now", a time, an upstream run.
 
     Raises:

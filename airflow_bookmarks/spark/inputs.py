@@ -50,6 +50,7 @@ class Inputs(Guarded):
         self._places: list[tuple[ScanRoot, FileOptions]] = []
         self._published: dict[str, ScanRoot] = {}
         self._targets: dict[str, bool] = {}
+        self._tables: dict[str, bool] = {}
         self._kept: dict[str, str] = dict(state)
 
     @property
@@ -122,6 +123,22 @@ class Inputs(Guarded):
         for folder, what in self._kept.items():
             self._check_unseen(target, folder, what)
         self._targets[target] = overwrites or self._targets.get(target, False)
+
+    @guarded
+    def check_table(self, table: str, *, overwrites: bool) -> None:
+        """Make sure that two outputs of this run don't go to one table if one of them overwrites it.
+
+        Raises:
+            OptionError: the overwrite would replace what the other one publishes.
+        """
+        also_overwrites = self._tables.get(table)
+        if also_overwrites is not None and (overwrites or also_overwrites):
+            raise OptionError(
+                f"job {self._job!r}: two outputs of one run go to the table {table}, and one of them overwrites: it "
+                "would replace what the other one publishes. Nothing was published or committed. Append with both, or "
+                "write one union of both frames."
+            )
+        self._tables[table] = overwrites or bool(also_overwrites)
 
     def check_staging(self, staging: str) -> None:
         """Make sure that nothing reads what is staged in a folder: no source of this run, no reader of its outputs.

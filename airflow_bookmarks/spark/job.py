@@ -25,7 +25,7 @@ from airflow_bookmarks.sources.files.scan import SharedScans
 from airflow_bookmarks.spark.arguments import Arguments
 from airflow_bookmarks.spark.contexts.options import Batches, ReadOptions, ReadShare
 from airflow_bookmarks.spark.inputs import Inputs, state_folders
-from airflow_bookmarks.spark.opening import access_of, begin_run, session_of, settings_of, show_log
+from airflow_bookmarks.spark.opening import access_of, begin_run, reach_databases, session_of, settings_of, show_log
 from airflow_bookmarks.spark.spark_names import reads_a_context, writes_an_output
 
 # Nothing that imports pyspark: a job without Spark works where it isn't installed.
@@ -145,6 +145,7 @@ class BookmarkedJob:
                 on_unused=on_unused,
             )
         self.name, self.store = self._given.name, self._given.store
+        reach_databases(self.store, self._spark)
         self._environment = environment_of(self.store, self._given.identity.attempt)
         self._layout: Layout | None = None
         self._looks: SharedScans | None = None
@@ -416,6 +417,7 @@ class BookmarkedJob:
         on_schema_change: OnSchemaChange = "fail",
         watermark_column: str | None = None,
         count_rows: bool = False,
+        deleted_when: str | None = None,
     ) -> BookmarkedReader:
         """Return a reader for what is new in the context `ctx`, with the method names of `spark.read`.
 
@@ -437,6 +439,8 @@ class BookmarkedJob:
                 from an action of the script that read the whole frame; if none is known, the watermark stays as it
                 was, with a warning. It costs nothing with a managed write, and a pass with any other action.
             count_rows: count the rows as an action of the script reads them; this may prevent filter pushdown.
+            deleted_when: a condition in Spark's SQL for rows that stand for a deletion ("is_deleted"): the frame has
+                the others, and its attribute `deletes` these. What is made of the frame has no such attribute.
 
         Raises:
             OptionError: a choice is unknown.
@@ -448,6 +452,7 @@ class BookmarkedJob:
             on_schema_change=on_schema_change,
             watermark_column=watermark_column,
             count_rows=count_rows,
+            deleted_when=deleted_when,
         )
         self._check_spark()
         from airflow_bookmarks.spark.reader import BookmarkedReader  # imports pyspark
@@ -717,6 +722,19 @@ class BookmarkedJob:
         Raises:
             OptionError: it does one of these.
         """
+        self._check_overwrite(target, overwrites=overwrites)
+        self.inputs.check_target(target, overwrites=overwrites)
+
+    def check_table(self, table: str, *, overwrites: bool) -> None:
+        """Check that an output doesn't replace what another one of its run or loop wrote to a table.
+
+        Raises:
+            OptionError: it does.
+        """
+        self._check_overwrite(table, overwrites=overwrites)
+        self.inputs.check_table(table, overwrites=overwrites)
+
+    def _check_overwrite(self, target: str, *, overwrites: bool) -> None:
         if overwrites and self._number is not None:
             raise OptionError(
                 f"job {self.name!r}: mode 'overwrite' of {target!r} by a shard would delete what the others wrote. "
@@ -727,4 +745,3 @@ class BookmarkedJob:
                 f"job {self.name!r}: mode 'overwrite' of {target!r} by a batch would delete what the batches before it "
                 "wrote. Nothing was written or committed. Append, or read all in one run."
             )
-        self.inputs.check_target(target, overwrites=overwrites)

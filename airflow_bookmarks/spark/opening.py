@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING
 from airflow_bookmarks.core.option import Option
 from airflow_bookmarks.core.settings import Settings
 from airflow_bookmarks.core.text.cause import cause_of
+from airflow_bookmarks.databases.access import ACCESS_PREFIX, EnvironmentAccess
 from airflow_bookmarks.files.access import present_access
 from airflow_bookmarks.lifecycle.history.shards import check_not_sharded
 from airflow_bookmarks.lifecycle.run.detached import DetachedRun
 from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
 from airflow_bookmarks.lifecycle.run.replay import ReplayRun
+from airflow_bookmarks.store.bookmark_store import BookmarkStore
 
 # Nothing that imports pyspark: a job without Spark works where it isn't installed.
 if TYPE_CHECKING:
@@ -42,6 +44,17 @@ def access_of(spark: SparkSession | None) -> FileAccess:
     from airflow_bookmarks.spark.session import session_access
 
     return session_access(spark)
+
+
+def reach_databases(store: BookmarkStore, spark: SparkSession | None) -> None:
+    """Let a store find the logins of databases as the conf of the session says, unless it has an access of its own."""
+    if spark is None or store.databases is not BookmarkStore.databases:
+        return
+    from airflow_bookmarks.spark.features import session_conf
+
+    store.databases = EnvironmentAccess(
+        {key: value for key, value in session_conf(spark).items() if key.startswith(ACCESS_PREFIX)}
+    )
 
 
 def settings_of(spark: SparkSession | None) -> Settings:

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from pyspark.errors import ParseException
 from pyspark.sql.types import StructType
 
+from airflow_bookmarks.core.database.windows.partitions import PartitionOptions
 from airflow_bookmarks.core.errors import OptionError
 from airflow_bookmarks.core.option import check_choice
 from airflow_bookmarks.core.selection.bound import Bound
 from airflow_bookmarks.files.access import by_own_access
 from airflow_bookmarks.lifecycle.protocol.source_cleanup import Disposal
 from airflow_bookmarks.sources.files.options import FileOptions
+from airflow_bookmarks.sources.jdbc.options import SETTLE_FOR, TableOptions
 from airflow_bookmarks.spark.contexts.files import read_files
+from airflow_bookmarks.spark.contexts.jdbc import TableReadOptions, read_table
 from airflow_bookmarks.spark.contexts.options import FileReadOptions, UpstreamReadOptions
 from airflow_bookmarks.spark.contexts.own import read_own
 from airflow_bookmarks.spark.contexts.scope import ReadScope
@@ -38,6 +41,7 @@ if TYPE_CHECKING:
     from airflow_bookmarks.lifecycle.state.quarantine import OnCorrupt
     from airflow_bookmarks.lifecycle.state.verification import OnMissing
     from airflow_bookmarks.sources.files.options import OnOverwrite, OnTouch, OnUnmatched
+    from airflow_bookmarks.sources.jdbc.options import KeyOrder, OnNull
     from airflow_bookmarks.sources.upstream.rewind import OnRewind
     from airflow_bookmarks.spark.contexts.options import ReadOptions, ReadShare
     from airflow_bookmarks.spark.contexts.scope import ReadingJob
@@ -354,6 +358,88 @@ class BookmarkedReader(ByFormat):
         bound = Bound.of(max_files=max_files, max_bytes=max_bytes, max_rows=max_rows, window=window)
         wanted = UpstreamReadOptions(output=output, until=until, on_rewind=on_rewind, bound=bound)
         return read_upstream(self._scope, job, wanted)
+
+    @takes_options_of_one_kind
+    def jdbc(
+        self,
+        url: str,
+        table: str | None = None,
+        *,
+        query: str | None = None,
+        keys: Sequence[str] = (),
+        order: KeyOrder = "asc",
+        settle: timedelta | Literal["auto"] = "auto",
+        settle_for: timedelta = SETTLE_FOR,
+        zone: str | None = None,
+        on_null: OnNull = "error",
+        partitions: int = 1,
+        partition_column: str | None = None,
+        hash_field: str | None = None,
+        hash_expression: str | None = None,
+        max_rows: int | str | None = None,
+        window: timedelta | None = None,
+        properties: Mapping[str, str] | None = None,
+    ) -> DataFrame:
+        """Return the rows of a table or query that have a later key than those that were read.
+
+        The end of what is read is fixed before the first row is: all parts and all actions read the same rows.
+
+        Args:
+            url: "conn:<id>", a connection of Airflow's by its name; or a JDBC URL without user and password.
+            table: its name, letter by letter: "orders", "public.orders", 'public."Order Lines"'.
+            query: a SELECT in place of a table.
+            keys: the columns that order the rows, compared as a tuple: ["updated_at", "id"]. If two rows can have the
+                same keys, the primary key tells them apart. Default: the primary key, if it is one integer without
+                gaps, as in Glue.
+            order: "asc" (default), or "desc" where later rows have lower keys.
+            settle: when rows count as final. "auto" (default): once all transactions have ended that were open when
+                the end of the window was taken; for times also not before their unit is over. A timedelta: so long
+                after they could first be seen.
+            settle_for: how long "auto" waits for open transactions (60 s); then the window ends before what they may
+                still write, and the rest is the next run's.
+            zone: of a first key that is a time without a zone: "UTC", "Europe/Berlin".
+            on_null: what to do with rows that have no key: "error" (default), "skip", which counts them, or
+                "include_once", which reads them in the first run and counts them later.
+            partitions: how many parts are read side by side.
+            partition_column: a column of integers whose range is split into the parts; default: the first key.
+            hash_field, hash_expression: a column, or an expression of the database, by whose hash the parts are made.
+            max_rows: the most rows that one run reads; rows with the same keys stay together.
+            window: read only the oldest window of this length, aligned to the clock in UTC, of a first key that is a
+                time. If both bounds are given, both apply.
+            properties: of Spark's JDBC source, and of the driver. What would change which rows are read is refused.
+
+        Raises:
+            OptionError: a choice is unknown, a key can't be used, or an option would change which rows are read.
+            SourceMissingError: there is no such table. DatabaseError: the database is out of reach.
+            SourceError: the table is not what it was: its keys, its server, or its last row.
+            SchemaChangedError: columns went or have another type than before, and on_schema_change is "fail".
+
+        Example:
+            job.read("orders").jdbc("conn:shop", "public.orders", keys=["id"])
+            job.read("customers").jdbc("conn:crm", "customers", keys=["updated_at", "id"], partitions=8)
+        """
+        self._check_no_files("a table has options of its own, given by .jdbc(...)")
+        wanted = TableReadOptions(
+            table=table,
+            query=query,
+            options=TableOptions(
+                keys=tuple([keys] if isinstance(keys, str) else keys),
+                order=order,
+                settle=settle,
+                settle_for=settle_for,
+                zone=zone,
+                on_null=on_null,
+                bound=Bound.of(max_rows=max_rows, window=window),
+            ),
+            partitions=PartitionOptions(
+                partitions=partitions,
+                column=partition_column,
+                hash_field=hash_field,
+                hash_expression=hash_expression,
+            ),
+            properties={**self._options, **(properties or {})},
+        )
+        return read_table(self._scope, url, wanted)
 
     def source(self, source: Any, reader: FrameReader[Any]) -> DataFrame:
         """Return what is new in a source of a kind of your own, which `sources.registry.register` has made known.

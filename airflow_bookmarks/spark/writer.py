@@ -17,17 +17,20 @@ from airflow_bookmarks.spark.features import check_format
 from airflow_bookmarks.spark.readers.by_format import set_option
 from airflow_bookmarks.spark.readers.format import FORMATS
 from airflow_bookmarks.spark.sinks.files import FileSink
+from airflow_bookmarks.spark.sinks.jdbc import JdbcTable, upsert_of
 from airflow_bookmarks.spark.spark_names import WITHOUT_EFFECT, by_name, is_of_writer
 from airflow_bookmarks.spark.use import RunningJob
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from pyspark.sql import DataFrame
 
+    from airflow_bookmarks.core.database.upsert import Upsert
     from airflow_bookmarks.core.rules.emptiness import WhenEmpty
     from airflow_bookmarks.files.access import FileAccess
     from airflow_bookmarks.sinks.staging import OnUnknownRuns
+    from airflow_bookmarks.store.bookmark_store import BookmarkStore
 
 log = logging.getLogger(__name__)
 
@@ -40,6 +43,8 @@ _DYNAMIC = "spark.sql.sources.partitionOverwriteMode"
 class WritingJob(RunningJob, Protocol):
     """What a writer needs besides of the job whose output it writes."""
 
+    store: BookmarkStore
+
     @property
     def option(self) -> str:
         """The option in force: "enable", "pause" or "disable"."""
@@ -47,6 +52,10 @@ class WritingJob(RunningJob, Protocol):
 
     def check_target(self, target: str, *, overwrites: bool) -> None:
         """Make sure that an output doesn't lie where this run reads, nor replaces what others of its loop wrote."""
+        ...
+
+    def check_table(self, table: str, *, overwrites: bool) -> None:
+        """Make sure that an output doesn't replace what another one of its run or loop wrote to a table."""
         ...
 
 
@@ -97,6 +106,7 @@ class BookmarkedWriter:
         self._partition_by: tuple[str, ...] = ()
         self._options: dict[str, str] = {}
         self._overwrite_mode: str | None = None
+        self._upsert: Upsert | None = None
 
     @property
     def access(self) -> FileAccess:
@@ -110,7 +120,10 @@ class BookmarkedWriter:
             OptionError: another format.
         """
         if source.lower() not in FORMATS:
-            raise self._refused(f"format {source!r} is no managed sink; known are {', '.join(FORMATS)}")
+            raise self._refused(
+                f"format {source!r} is no managed sink; known are {', '.join(FORMATS)}, and tables of a database by "
+                ".jdbc(url, table)"
+            )
         self._format = source.lower()
         return self
 
@@ -158,6 +171,24 @@ class BookmarkedWriter:
         self._partition_by = tuple(c for column in columns for c in ([column] if isinstance(column, str) else column))
         return self
 
+    def upsert(self, keys: str | Iterable[str], order_by: str | Iterable[str] | None = None) -> BookmarkedWriter:
+        """Let rows replace those of the table that have the same key; for `jdbc`, in mode "append".
+
+        Args:
+            keys: the columns of a primary key or a unique index of the table. A row with NULL in one of them is an
+                error.
+            order_by: of several rows for a key the one with the greatest values in these columns counts, as the
+                database compares them; NULL is lower than any. Without it several rows for a key are an error.
+
+        Raises:
+            OptionError: no key is named, or one twice.
+
+        Example:
+            job.write(customers, "dim").upsert("id", order_by="updated_at").jdbc("conn:dw", "public.customers")
+        """
+        self._upsert = upsert_of(keys, order_by)
+        return self
+
     @by_own_access
     def save(
         self,
@@ -183,7 +214,65 @@ class BookmarkedWriter:
             if partitionBy is not None:
                 self.partitionBy(partitionBy)
             self.options(**options)
+            if self._upsert is not None:
+                raise self._refused(
+                    "upsert(...) can't be done with files; rows of a table have keys: .jdbc(url, table)"
+                )
             self._stage(path)
+
+    @by_own_access
+    def jdbc(self, url: str, table: str, mode: str | None = None, properties: Mapping[str, str] | None = None) -> None:
+        """Stage the frame for a table of a database; the commit makes it visible, in one transaction.
+
+        Spark writes to a stage table of its own first, with the types that the table has. It lies in the schema of the
+        table, or in that of `job.write(..., staging="<schema>")`, beside a small table `_bookmarks_tokens`; the login
+        needs the right to create tables there. A table that is not there is made with the first publish. Columns go by
+        their names. With mode "overwrite" the publish deletes all rows that the table then has.
+
+        Args:
+            url: "conn:<id>", or a JDBC URL without user and password: "jdbc:postgresql://host:5432/db".
+            table: "dim", "public.dim" or 'public."Order Lines"'; its case counts.
+            mode: "append" (default) or "overwrite".
+            properties: options of Spark's writer and of the driver, such as batchsize.
+
+        Raises:
+            OptionError: the address, the table or an option can't be used; the table lacks a column, or the key of an
+                upsert; a pause or disable run, which has no commit.
+            PublishError: the database can't be reached, or what is staged is not what was written.
+            MisuseError: an output of that name exists already.
+        """
+        with self._job.active_run.writing(self._name):
+            if mode is not None:
+                self.mode(mode)
+            self.options(**(properties or {}))
+            if self._partition_by or self._overwrite_mode is not None:
+                raise self._refused("partitionBy and partitionOverwriteMode are for files, and a table has no folders")
+            if self._upsert is not None and self._mode is not Mode.APPEND:
+                raise self._refused("upsert(...) keeps rows, and mode 'overwrite' deletes all; use one of them")
+            self._stage_table(url, table)
+
+    def _stage_table(self, url: str, table: str) -> None:
+        run, what = self._job.active_run, f"job {self._job.name!r}, output {self._name!r}"
+        sink = JdbcTable.open(
+            what,
+            self._job.store.databases,
+            url,
+            table,
+            mode=self._mode,
+            upsert=self._upsert,
+            options=self._options,
+            schema=self._staging,
+        )
+        self._job.check_table(str(sink.target), overwrites=self._mode is Mode.OVERWRITE)
+        columns = sink.check(self._frame)
+        place = run.place(self._name, sink.place(self._when_empty))
+        uses = self._job.uses
+        query = uses.query_of_write(self._frame)
+        made_from = uses.made_from(query, self._frame.sparkSession)
+        label = f"{self._job.store.namespace}/{self._job.name}/{self._name}"
+        with uses.of_write(query):
+            staged = sink.write(self._frame, place, columns, label)
+        run.staged(self._name, replace(staged, made_from=made_from))
 
     def _stage(self, path: str) -> None:
         check_format(self._job.spark, self._format, f"job {self._job.name!r}, output {self._name!r}")
@@ -256,8 +345,8 @@ class BookmarkedWriter:
         if not is_of_writer(name):
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
         raise self._refused(
-            f"{name}(...) can't be staged as files; write files with .save(path), or what is to be no part of the "
-            f"commit with frame.write.{name}(...)"
+            f"{name}(...) can't be staged; write files with .save(path), a table of a database with .jdbc(url, table), "
+            f"or what is to be no part of the commit with frame.write.{name}(...)"
         )
 
     def saveAsTable(self, name: str, *args: Any, **kwargs: Any) -> NoReturn:

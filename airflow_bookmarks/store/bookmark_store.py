@@ -35,6 +35,7 @@ from airflow_bookmarks.core.run import (
 from airflow_bookmarks.core.text.instant import to_text
 from airflow_bookmarks.core.text.redaction import stored_error
 from airflow_bookmarks.core.text.ulid import new_ulid
+from airflow_bookmarks.databases.access import EnvironmentAccess
 from airflow_bookmarks.store.blobs import INLINE_BYTES
 from airflow_bookmarks.store.codec import item
 from airflow_bookmarks.store.object_store import note_settings, note_state_uri, noted_settings
@@ -64,6 +65,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from airflow_bookmarks.core.position import Edge
+    from airflow_bookmarks.databases.access import DatabaseAccess
     from airflow_bookmarks.store.table_settings import FoundSettings
     from airflow_bookmarks.store.uri import StoreAddress
 
@@ -109,10 +111,12 @@ class BookmarkStore(LeaseStore, TimelineTransitions, ReplayStore):
         objects: what reaches that folder; None: files, as sources and targets are reached.
         ascii_names: whether new jobs, contexts and outputs are refused names outside of ASCII.
 
-    `address` is the URI given to `open_store`; None if the store was built in another way.
+    `address` is the URI given to `open_store`; None if the store was built in another way. `databases` finds the logins
+    of the databases that its jobs read and write: by the environment, unless whoever opens the store sets another one.
     """
 
     address: StoreAddress | None = None
+    databases: DatabaseAccess = EnvironmentAccess()
 
     # ---- the table itself
 

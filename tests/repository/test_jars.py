@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import zipfile
 from importlib import metadata
 from pathlib import Path
 
 import pytest
 
 from tools import jars
-from tools.jars import FOR_SPARK, SETS, fetch_for_spark
+from tools.jars import FOR_SPARK, SETS, fetch, fetch_for_spark
 
 _PAGE = Path(__file__).parents[2] / "docs" / "reference" / "spark_versions.md"
 
@@ -28,6 +29,17 @@ def test_each_spark_has_a_set_of_each_kind_of_its_scala(spark: str) -> None:
     (avro,) = SETS[f"avro-spark-{spark}"].artifacts
     assert avro.name == f"spark-avro_{FOR_SPARK[spark].scala}"
     assert SETS[f"s3a-spark-{spark}"].artifacts[0].version == FOR_SPARK[spark].hadoop
+
+
+@pytest.mark.parametrize(
+    ("name", "driver"),
+    [("postgresql", "org.postgresql.Driver"), ("mariadb", "org.mariadb.jdbc.Driver"), ("sqlite", "org.sqlite.JDBC")],
+)
+def test_jdbc_driver_is_fetched(name: str, driver: str) -> None:
+    (jar,) = fetch(name).glob("*.jar")
+
+    with zipfile.ZipFile(jar) as archive:
+        assert driver in archive.read("META-INF/services/java.sql.Driver").decode().split()
 
 
 def test_jars_are_those_of_the_installed_spark(monkeypatch: pytest.MonkeyPatch) -> None:

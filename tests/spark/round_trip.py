@@ -1,7 +1,5 @@
 """What becomes of the values that one job writes and the job behind it reads, and the table that says so."""
 
-# ruff: noqa: S608 - the rows of these tests are written as SQL
-
 from __future__ import annotations
 
 import re

@@ -1,7 +1,5 @@
 """What `upstream()` reads is what was written: the table of docs/reference/round_trips.md is what comes out."""
 
-# ruff: noqa: S608 - the rows of these tests are written as SQL
-
 from __future__ import annotations
 
 import logging

@@ -91,7 +91,7 @@ def test_source_that_has_no_bookmark_is_refused_with_what_to_call(lake: Lake, na
             job.reference("r").jdbc("x")
 
 
-@pytest.mark.parametrize("name", ["bucketBy", "sortBy", "clusterBy", "jdbc"])
+@pytest.mark.parametrize("name", ["bucketBy", "sortBy", "clusterBy"])
 def test_sink_that_can_not_be_staged_is_refused_and_blocks_the_commit(lake: Lake, name: str) -> None:
     with pytest.raises(MisuseError, match=f"{name}.*can't be staged"):  # noqa: PT012, SIM117
         with lake.job() as job:

@@ -89,14 +89,14 @@ def _clusters(spark: str) -> Cell:
     )
 
 
-def _airflow(airflow: str, spark: str, version: str, constraints: str) -> Cell:
+def _airflow(airflow: str, spark: str, version: str, constraints: str, *others: str) -> Cell:
     """Return the cell of a worker with an Airflow."""
     return Cell(
         name=f"airflow-{airflow}",
         row=spark,
         column=f"Airflow {airflow}",
         python="3.11",
-        requirements=("-e", ".[dev]", f"pyspark=={version}", f"pyspark-client=={version}"),
+        requirements=("-e", ".[dev]", f"pyspark=={version}", f"pyspark-client=={version}", *others),
         tests=_WORKER,
         constraints=constraints,
         has_project=True,
@@ -158,7 +158,8 @@ CELLS: tuple[Cell, ...] = (
     ),
     _clusters("3.5"),
     _clusters("4.2"),
-    _airflow("3.0", "4.0", "4.0.4", "tools/matrix/constraints/airflow-3.0.txt"),
+    # Its SQLAlchemy reaches PostgreSQL by psycopg2 alone.
+    _airflow("3.0", "4.0", "4.0.4", "tools/matrix/constraints/airflow-3.0.txt", "psycopg2-binary"),
     _airflow("3.1", "4.1", "4.1.3", "tools/matrix/constraints/airflow-3.1.txt"),
     _airflow("3.2", "4.1", "4.1.3", "tools/matrix/constraints/airflow-3.2.txt"),
     _airflow("3.3", "4.1", "4.1.3", NEWEST),

@@ -137,6 +137,8 @@ KNOWN: Mapping[str, tuple[Check, str]] = {
     "partitions": (is_map_of(is_size), "no map of counts"),
     "partition_types": (is_map_of(is_text), "no map of texts"),
     "partition_by": (is_texts, "no list of texts"),
+    "upsert_keys": (is_texts, "no list of texts"),
+    "upsert_order_by": (is_texts, "no list of texts"),
     "options": (_is_map, "no map"),
     "gaps": (_is_gaps, "no gaps"),
     "newest_partition": _TEXT,

@@ -21,3 +21,4 @@ OVER_BOUND = "over_bound"  # more than `max_files`, `max_bytes` or `window`, or 
 OVERWRITTEN = "overwritten"  # read before, another version now, and on_overwrite="ignore"
 QUARANTINED = "quarantined"  # this version of it can't be parsed; read when its context is set to "retry:..."
 MISSING = "missing"  # planned, and changed or gone before the commit; the next run reads what is there then
+NO_KEY = "no_key"  # a row of a table whose key is NULL, and not on_null="include_once" in a first run

@@ -267,7 +267,7 @@ def _collect_job(store: BookmarkStore, name: str, now: datetime, retention: time
         gone = _Gone.of(job, until, cutoff)
         if dry_run or _remove(store, job, until, gone):
             sides = collection.expired_sides(store, name, now, SIDE_RETENTION)
-            left = _left_aside(Territory(store.namespace, name), job.head.staging, now - retention)
+            left = _left_aside(store, name, job.head.staging, now - retention)
             if not dry_run:
                 collection.remove_sides(store, name, sides)
                 left = _removed(left)
@@ -393,14 +393,15 @@ class _Leftover:
             self.sink.remove_aside(self.territory, self.root, self.run)
 
 
-def _left_aside(territory: Territory, staging: Iterable[str], cutoff: datetime) -> list[_Leftover]:
+def _left_aside(store: BookmarkStore, job: str, staging: Iterable[str], cutoff: datetime) -> list[_Leftover]:
     """Return what pause and disable runs that began before `cutoff` left staged, in each sink that can tell.
 
     It is looked for beside the staging of enabled runs: of a target that only side runs write, the state knows nothing.
     """
+    territory, sinks = Territory(store.namespace, job), SINKS.reaching(store.databases)
     found: list[_Leftover] = []
     for stored in staging:
-        known = SINKS.find_to_collect(stored)
+        known = sinks.find_to_collect(stored)
         if known is None:
             continue
         sink, root = known

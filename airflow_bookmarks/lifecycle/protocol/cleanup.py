@@ -71,7 +71,7 @@ def clean_list(
                 f"output {output.name!r} of run {output.run.key.number} {why}, so nothing can be cleaned",
                 "Reset or rewind without clean, and remove its rows there.",
             )
-        sink = _cleaned(job, output.entry.sink, SINKS)
+        sink = _cleaned(job, output.entry.sink, SINKS.reaching(store.databases))
         with _refusing(output):
             found = sink.list_clean(output, deleted)
         why = _why_not_of(output, found) or _why_not_burned(output, found)
@@ -89,7 +89,7 @@ def check_published(store: BookmarkStore, job: str, runs: Iterable[Run], *, stay
         OutOfBoundsError: a file that one lists is none of it. CleanRefusedError: a sink of a user's own failed.
     """
     for output in _outputs(store, job, runs, stays):
-        sink = SINKS.find_to_clean(output.entry.sink)
+        sink = SINKS.reaching(store.databases).find_to_clean(output.entry.sink)
         if sink is not None:
             with _refusing(output):
                 sink.check_visible(output)
@@ -225,6 +225,7 @@ def finish_clean(store: BookmarkStore, grant: LeaseGrant, sinks: SinkRegistry = 
     if grant.base.cleaning is None:
         return grant
     listed = CleanList.decode(store.blobs.get(grant.base.cleaning))
+    sinks = sinks.reaching(store.databases)
     _burn_tokens(_ground(store, grant.job, grant.base.epoch), grant.fence, listed, sinks)
     # Prepared after the burn: the sink may look here for what it removes, and nothing is added to that any more.
     prepared = prepare_clean(store, grant.job, grant.base.epoch, listed, sinks)
@@ -257,7 +258,7 @@ def prepare_clean(
         SinkUnknownError: it names a sink that is not known here.
         SourceError: a sink of a user's own failed to check it.
     """
-    ground = _ground(store, job, epoch)
+    ground, sinks = _ground(store, job, epoch), sinks.reaching(store.databases)
     by_kind = [(_cleaned(job, kind, sinks), part) for kind, part in listed.by_sink().items()]
     prepared: list[tuple[_SinkPart, Removal]] = []
     for sink, listed_there in by_kind:

@@ -57,7 +57,7 @@ def publish_run(
     environment.at(Failpoint.PUBLISHING)
     steps = steps_of(environment)
     total = 0
-    for output, each in list(_publications(store, grant.job, run, sinks)):
+    for output, each in list(_publications(store, grant.job, run, sinks.reaching(store.databases))):
         with named_failure(output.entry.sink, output, _STAYS_DUE, PublishError):
             total += each.publish(lambda what: store.check_held(grant, what), steps)
     environment.at(Failpoint.PUBLISHED)
@@ -115,6 +115,7 @@ def sweep_before_plan(
         OSError, SourceError, OptionError: a root is out of reach, and a dropped publish has staged there.
     """
     territory, roots = Territory(store.namespace, job), list(staging)
+    sinks = sinks.reaching(store.databases)
     sinks.check_roots(territory, roots)
     for listed in roots:
         try:
@@ -141,6 +142,7 @@ def sweep_after_mark(
 
     The sweep of the next begin takes it: see `sweep_before_plan`.
     """
+    sinks = sinks.reaching(store.databases)
     for root in staging:
         try:
             sinks.sweep(Territory(store.namespace, job), root, fence)

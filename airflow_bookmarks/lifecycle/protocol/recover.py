@@ -158,7 +158,7 @@ _STAYS_OPEN = (
 
 
 def _has_landed(store: BookmarkStore, grant: LeaseGrant, run: Run, sinks: SinkRegistry) -> bool:
-    landed = False
+    landed, sinks = False, sinks.reaching(store.databases)
     for name, entry in run.outputs.items():
         sink = sinks.find_committing(entry.sink)
         if sink is not None:

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from airflow_bookmarks.sources.kind import SetBy
     from airflow_bookmarks.sources.source import PlanInput, Source
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
-    from airflow_bookmarks.store.reader import StateReader
 
 
 class FileKind(NamedFilesKind):
@@ -103,6 +102,6 @@ class FileKind(NamedFilesKind):
         """A time; see `SourceKind.set_by`."""
         return "time"
 
-    def seek(self, store: StateReader, found: PlanInput, plan: FilePlan, value: str) -> Position:
+    def seek(self, store: BookmarkStore, found: PlanInput, plan: FilePlan, value: str) -> Position:
         """Return the ledger at "now", at a time, or with files let out of quarantine; see `files_at`."""
         return files_at(store, found, plan, value)

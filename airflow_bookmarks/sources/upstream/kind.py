@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from airflow_bookmarks.sources.kind import SetBy
     from airflow_bookmarks.sources.source import Source
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
-    from airflow_bookmarks.store.reader import StateReader
 
 
 class UpstreamKind(NamedFilesKind):
@@ -91,6 +90,6 @@ class UpstreamKind(NamedFilesKind):
         """A run of the upstream; see `SourceKind.set_by`."""
         return "run"
 
-    def seek(self, store: StateReader, found: PlanInput, plan: FilePlan, value: str) -> Position:
+    def seek(self, store: BookmarkStore, found: PlanInput, plan: FilePlan, value: str) -> Position:
         """Return the position at "now" or at a run of the upstream; see `upstream_at`."""
         return upstream_at(store, found, plan, value)

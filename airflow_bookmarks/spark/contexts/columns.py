@@ -12,6 +12,7 @@ from airflow_bookmarks.core.rules.schema import with_unseen
 from airflow_bookmarks.core.selection.reason import OVER_BOUND
 from airflow_bookmarks.core.text.cause import cause_of
 from airflow_bookmarks.sources.source import P
+from airflow_bookmarks.spark.contexts.deletes import without_deletes
 from airflow_bookmarks.spark.contexts.watermark import WatermarkColumn
 from airflow_bookmarks.spark.readers.change import ColumnRule
 from airflow_bookmarks.spark.readers.format import Format, case_rule, corrupt_column
@@ -110,5 +111,9 @@ def _finished(
     run.set_schema(scope.ctx, schema, change.stats())
     if plan.is_empty:
         run.set_rows(scope.ctx, 0)
-        return scope.job.uses.frame_of_empty(scope.ctx, frame)
-    return scope.job.uses.frame_of(scope.ctx, frame, UsageRequest(scope.options.count_rows, column, frames.disposes))
+        frame = scope.job.uses.frame_of_empty(scope.ctx, frame)
+    else:
+        wanted = UsageRequest(scope.options.count_rows, column, frames.disposes)
+        frame = scope.job.uses.frame_of(scope.ctx, frame, wanted)
+    deleted_when = scope.options.deleted_when
+    return frame if deleted_when is None else without_deletes(frame, deleted_when, scope.label)

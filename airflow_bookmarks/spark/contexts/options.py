@@ -42,11 +42,13 @@ class ReadOptions:
     on_schema_change: OnSchemaChange = "fail"
     watermark_column: str | None = None
     count_rows: bool = False
+    deleted_when: str | None = None
 
     def __post_init__(self) -> None:
         check_choice("on_source_change", self.on_source_change, OnSourceChange)
         check_choice("on_schema_change", self.on_schema_change, OnSchemaChange)
         _check_text("watermark_column", self.watermark_column)
+        _check_text("deleted_when", self.deleted_when)
         if not isinstance(self.count_rows, bool):
             raise OptionError(f"count_rows={self.count_rows!r}: expected True or False. Nothing was read or changed.")
 

@@ -34,6 +34,8 @@ from airflow_bookmarks.core.errors import (
 )
 from airflow_bookmarks.core.job import RunIdentity
 from airflow_bookmarks.core.settings import PREFIX, Settings
+from airflow_bookmarks.databases.access import EnvironmentAccess
+from airflow_bookmarks.databases.address import DatabaseAddress
 from airflow_bookmarks.hooks.bookmark import BookmarkHook
 from airflow_bookmarks.lifecycle.changes.change import reset
 from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
@@ -812,6 +814,61 @@ def test_driver_of_a_cluster_gets_no_credentials(aws: str, monkeypatch: pytest.M
 
     assert hook._env is None
     assert not any(SECRET in part for part in command)
+
+
+def login_of_crm(patch: pytest.MonkeyPatch, **fields: Any) -> None:
+    fields = {"conn_type": "postgres", "host": "db", "schema": "crm", "login": "etl", "password": SECRET, **fields}
+    patch.setenv("AIRFLOW_CONN_CRM", json.dumps(fields))
+
+
+@pytest.mark.parametrize("master", ["yarn", "local[1]"])
+def test_logins_of_databases_reach_the_driver_in_its_environment_alone(
+    world: World, monkeypatch: pytest.MonkeyPatch, master: str
+) -> None:
+    monkeypatch.setenv("AIRFLOW_CONN_SPARK_DEFAULT", json.dumps({"conn_type": "spark", "host": master}))
+    login_of_crm(monkeypatch, extra=json.dumps({"sslmode": "require"}))
+    task = operator(bookmark_databases=["crm"])
+    task._begin(context())
+
+    hook = task._get_hook()
+    command = hook._build_spark_submit_command("job.py")
+
+    assert not any(SECRET in part or "AIRFLOW_CONN" in part for part in command)
+    assert hook._env is not None
+    monkeypatch.setenv("AIRFLOW_CONN_CRM", hook._env["AIRFLOW_CONN_CRM"])  # as the driver has it
+    login = EnvironmentAccess().login(DatabaseAddress.parse("conn:crm"))
+    assert (login.name, login.user, login.password) == ("jdbc:postgresql://db:5432/crm", "etl", SECRET)
+    assert login.parameters == {"sslmode": "require"}
+
+
+def test_logins_of_databases_are_refused_for_a_driver_on_another_machine(
+    aws: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AIRFLOW_CONN_SPARK_DEFAULT", json.dumps({"conn_type": "spark", "host": "yarn"}))
+    login_of_crm(monkeypatch)
+    task = operator(deploy_mode="cluster", bookmark_databases=["crm"])
+
+    with pytest.raises(AirflowFailException, match=r"spark\.bookmarks\.access\.crm=aws-secret:NAME"):
+        task.execute(context())
+
+
+@pytest.mark.parametrize(
+    ("fields", "what"),
+    [({"conn_type": "http"}, "has the type .http."), (None, "has no connection 'crm'")],
+)
+def test_login_that_is_none_fails_before_spark_starts(
+    world: World, monkeypatch: pytest.MonkeyPatch, fields: dict[str, Any] | None, what: str
+) -> None:
+    if fields is not None:
+        login_of_crm(monkeypatch, **fields)
+    with pytest.raises(AirflowFailException, match=what) as caught:
+        operator(bookmark_databases=["crm"]).execute(context())
+    assert SECRET not in str(caught.value)
+
+
+def test_one_id_in_place_of_a_list_is_refused_when_the_dag_is_parsed() -> None:
+    with pytest.raises(OptionError, match="expected a list of ids"):
+        operator(bookmark_databases="crm")
 
 
 # ---- as an operator

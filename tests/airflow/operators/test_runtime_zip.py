@@ -21,7 +21,7 @@ def test_zip_holds_what_the_driver_needs_and_nothing_of_airflow(tmp_path: Path) 
 
     assert folders == {
         "__init__.py", "own_kind.py", "version.py", "py.typed",
-        "core", "store", "files", "sources", "sinks", "lifecycle", "spark",
+        "core", "databases", "store", "files", "sources", "sinks", "lifecycle", "spark",
     }  # fmt: skip
 
 

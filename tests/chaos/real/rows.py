@@ -48,7 +48,7 @@ class RowSink(CommittingSink):
         """See `CommittingSink.landed`."""
         # All of its fences: a run that was taken over has its rows under the fence of the one that wrote them.
         marks = ",".join("?" * len(output.run.fences))
-        query = f"SELECT count(*) FROM rows WHERE fence IN ({marks})"  # noqa: S608  # question marks alone
+        query = f"SELECT count(*) FROM rows WHERE fence IN ({marks})"  # question marks alone
         (count,) = self._db.execute(query, output.run.fences).fetchone()
         return bool(count)
 

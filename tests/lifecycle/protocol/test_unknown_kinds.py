@@ -40,13 +40,13 @@ from tests.lifecycle.protocol.test_adopt import begin, fence_of, plan_and_place
 from tests.lifecycle.rows import Rows
 from tests.lifecycle.shop import FILES, Shop
 
-TABLE = "jdbc:postgresql://dw/flights#public.clean"
+TABLE = "vault://dw/flights#public.clean"
 
 
 def to_table(shop: Shop, run: ActiveRun) -> Summary:
     """Write a row to a table, by a sink that commits by itself and is no folder."""
     run.plan("raw", FileSource(FILES, [str(shop.raw)]))
-    run.place("out", StagingRequest("jdbc", TABLE))
+    run.place("out", StagingRequest("vault", TABLE))
     run.staged("out", Staged((), rows=1))
     return run.commit()
 
@@ -91,9 +91,9 @@ def test_publish_that_is_due_to_an_unknown_sink_stays_due(shop: Shop) -> None:
         to_table(shop, run)
     _of_another_version(shop)
 
-    with pytest.raises(SinkUnknownError, match=r"'out'.*kind 'jdbc'.*stays due"):
+    with pytest.raises(SinkUnknownError, match=r"'out'.*kind 'vault'.*stays due"):
         finish_execution(shop.store, "copy", shop.identity("task"), shop.environment)
-    with pytest.raises(SinkUnknownError, match=r"'out'.*kind 'jdbc'.*stays due"):
+    with pytest.raises(SinkUnknownError, match=r"'out'.*kind 'vault'.*stays due"):
         shop.begin(run_id="task", attempt=2)
     head = shop.store.head("copy")
     assert (head.published, head.publishing is None) == (0, False)
@@ -127,15 +127,15 @@ def test_doctor_looks_at_a_job_that_has_staged_in_an_unknown_sink(shop: Shop) ->
     shop.put("a.txt", "a")
     shop.run()
     head = shop.store.keys("copy").head
-    shop.store.table.transact([Update(head, set={"staging": ["jdbc:dw/copy"]})])
+    shop.store.table.transact([Update(head, set={"staging": ["vault:dw/copy"]})])
     (found,) = (each for each in examine(shop.store) if each.code == "kind-unknown")
-    assert (found.severity.value, "'jdbc'" in found.what) == ("warning", True)
+    assert (found.severity.value, "'vault'" in found.what) == ("warning", True)
 
 
 def test_paused_run_leaves_what_is_no_folder_to_its_sink(shop: Shop) -> None:
     run = shop.side()
     run.plan("raw", FileSource(FILES, [str(shop.raw)]))
-    assert run.place("out", StagingRequest("jdbc", TABLE)) == ""
+    assert run.place("out", StagingRequest("vault", TABLE)) == ""
     run.staged("out", Staged((), rows=1))
     assert run.commit().outputs["out"]["rows"] == 1
 
@@ -154,7 +154,7 @@ def test_consumer_never_passes_an_output_that_it_can_not_read(shop: Shop) -> Non
     shop.put("b.txt", "b")
     to_table(shop, shop.begin())
 
-    with pytest.raises(SourceError, match=r"run 2 of upstream 'copy'.*'out'.*kind 'jdbc'.*Nothing was read"):
+    with pytest.raises(SourceError, match=r"run 2 of upstream 'copy'.*'out'.*kind 'vault'.*Nothing was read"):
         shop.run("report", upstream="copy")
 
     (edge,) = shop.store.edges("copy")

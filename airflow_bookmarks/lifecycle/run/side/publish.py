@@ -138,7 +138,7 @@ class DetachedPublish:
     def _sink(self, name: str) -> SidewaysSink:
         """Return the sink of a staged output, which was known when it was placed."""
         kind = self.outputs.placed[name].sink
-        sink = self.sinks.find_sideways(kind)
+        sink = self.sinks.reaching(self.store.databases).find_sideways(kind)
         if sink is None:
             raise SinkUnknownError(
                 f"job {self.job!r}: output {name!r} was staged in a sink of kind {kind!r}, which is not known here any "

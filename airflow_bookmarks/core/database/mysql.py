@@ -1,0 +1,201 @@
+"""MySQL and MariaDB, as far as reading by key needs it."""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+from typing import TYPE_CHECKING, ClassVar
+
+from airflow_bookmarks.core.database.dialect import Dialect, TableColumn, Witness
+from airflow_bookmarks.core.database.key import KeyColumn, KeyType
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_TYPES = {
+    **dict.fromkeys(("tinyint", "smallint", "mediumint", "int", "bigint", "bit", "year"), KeyType.INTEGER),
+    "decimal": KeyType.DECIMAL,
+    "date": KeyType.DATE,
+    "datetime": KeyType.LOCAL_TIME,
+    "timestamp": KeyType.TIME,
+    "uuid": KeyType.UUID,
+    **dict.fromkeys(("char", "varchar", "tinytext", "text", "mediumtext", "longtext"), KeyType.TEXT),
+}
+_DECLARED = re.compile(r"(\w+)(?:\((\d+)(?:,\d+)?\))?")
+_ZERO = {
+    KeyType.DATE: "'0000-00-00'",
+    KeyType.LOCAL_TIME: "'0000-00-00 00:00:00'",
+    KeyType.TIME: "'0000-00-00 00:00:00'",
+}
+# Whether a transaction has a number of its own: else it has 0, or in MySQL one that is larger than any.
+_HAS_ID = "(trx_id > 0 AND trx_id < 281474976710656)"
+# `trx_started` is in the zone of the server. Where its clock was put back, an hour came twice: the earlier one counts.
+_BEGUN = "convert_tz(trx_started, 'SYSTEM', '+00:00')"
+_STARTED = (
+    f"CASE WHEN convert_tz({_BEGUN} - INTERVAL 1 HOUR, '+00:00', 'SYSTEM') = trx_started "
+    f"THEN {_BEGUN} - INTERVAL 1 HOUR ELSE {_BEGUN} END"
+)
+# The scheduler runs statements of events in threads of the command Connect.
+_RUNS = (
+    "id <> connection_id() AND command NOT IN ('Sleep', 'Daemon', 'Binlog Dump', 'Binlog Dump GTID') "
+    "AND command NOT LIKE 'Slave%' AND (command <> 'Connect' OR info IS NOT NULL)"
+)
+
+
+class MySQL(Dialect):
+    """MySQL from version 8 on."""
+
+    name: ClassVar[str] = "mysql"
+    driver: ClassVar[str] = "com.mysql.cj.jdbc.Driver"
+    compares_rows: ClassVar[bool] = False  # a comparison of rows reads the whole index
+    denied: ClassVar[str] = "1227"
+    grant: ClassVar[str] = "GRANT PROCESS ON *.* TO <user>"
+    # A statement waits for the locks of its tables before its transaction begins, for a day by default.
+    head_start: ClassVar[timedelta] = timedelta(days=1)
+
+    def quote(self, identifier: str) -> str:
+        """Return a name in backticks; see `Dialect.quote`."""
+        return "`" + identifier.replace("`", "``") + "`"
+
+    def key_column(self, column: TableColumn) -> KeyColumn | None:
+        """Return a column as a key; see `Dialect.key_column`. Text needs a collation that compares bytes."""
+        found = _DECLARED.match(column.declared.lower())
+        key = None if found is None else _TYPES.get(found[1])
+        if found is None or key is None:
+            return None
+        if key is KeyType.TEXT and not (column.collation or "").endswith("_bin"):
+            return None
+        digits = int(found[2] or 0) if key in (KeyType.LOCAL_TIME, KeyType.TIME) else 6
+        return KeyColumn(column.name, key, column.is_nullable, digits)
+
+    def literal(self, text: str, key: KeyColumn) -> str:
+        """Return a literal that becomes one of the type of its column; see `Dialect.literal`.
+
+        A time stays text: a cast would make NULL of a zero date.
+        """
+        if key.type is KeyType.INTEGER:
+            return str(int(text))
+        if key.type is KeyType.DECIMAL:
+            return f"CAST({_text(text)} AS DECIMAL(65, {len(text.partition('.')[2])}))"
+        # Sessions of this package are in UTC, and MariaDB reads no zone.
+        return _text(text.removesuffix("+00:00") if key.type is KeyType.TIME else text)
+
+    def as_text(self, key: KeyColumn) -> str:
+        """Return the cast to text; see `Dialect.as_text`. `+ 0` makes a number of bits."""
+        name = self.quote(key.name)
+        return f"CAST({name} + 0 AS CHAR)" if key.type is KeyType.INTEGER else f"CAST({name} AS CHAR)"
+
+    def endless(self, key: KeyColumn) -> str | None:
+        """Return the condition for a zero date; see `Dialect.endless`."""
+        return None if key.type not in _ZERO else f"{self.quote(key.name)} = {_ZERO[key.type]}"
+
+    def ending(self, key: KeyColumn) -> str | None:
+        """Return the condition for a date that is no zero; see `Dialect.ending`."""
+        return None if key.type not in _ZERO else f"{self.quote(key.name)} > {_ZERO[key.type]}"
+
+    def part(self, expression: str, count: int) -> str:
+        """Return the part by a checksum; see `Dialect.part`."""
+        return f"(CRC32(CAST({expression} AS CHAR)) % {count})"
+
+    def columns_query(self, parts: Sequence[str]) -> str:
+        """Return the query for the columns of a table or view; see `Dialect.columns_query`."""
+        return f"""
+            SELECT column_name, column_type, is_nullable = 'YES', coalesce(collation_name, ''),
+                   extra LIKE '%auto_increment%', 1
+            FROM information_schema.columns WHERE {_of_table(parts)} ORDER BY ordinal_position"""
+
+    def unique_query(self, parts: Sequence[str]) -> str:
+        """Return the query for unique indexes over whole columns; see `Dialect.unique_query`."""
+        return f"""
+            SELECT index_name, index_name = 'PRIMARY', column_name
+            FROM information_schema.statistics s WHERE {_of_table(parts)} AND non_unique = 0
+              AND NOT EXISTS (SELECT 1 FROM information_schema.statistics p WHERE p.table_schema = s.table_schema
+                              AND p.table_name = s.table_name AND p.index_name = s.index_name
+                              AND (p.sub_part IS NOT NULL OR p.column_name IS NULL))
+            ORDER BY index_name, seq_in_index"""
+
+    def now_query(self) -> str:
+        """Return the query for the present time; see `Dialect.now_query`."""
+        return "SELECT CAST(utc_timestamp(6) AS CHAR)"
+
+    @property
+    def witness(self) -> Witness:
+        """A snapshot in a session of its own: InnoDB keeps its list while anyone asks for it ten times a second."""
+        begin = "START TRANSACTION WITH CONSISTENT SNAPSHOT"
+        return Witness(begin, "COMMIT", "SELECT CAST(connection_id() AS CHAR)")
+
+    def open_queries(self) -> tuple[str, ...]:
+        """Return the queries for statements, and then for transactions; see `Dialect.open_queries`.
+
+        A statement has its time when it begins. Its transaction begins with the first row: after it has waited for the
+        lock of a table, say. A transaction that only reads has no id, and one that was prepared has no thread any more.
+        """
+        return (
+            self._statements_query(),
+            f"""
+            SELECT CASE WHEN {_HAS_ID} THEN concat('transaction ', trx_id)
+                        ELSE concat('reading ', trx_mysql_thread_id, ' ', trx_started) END,
+                   CAST(nullif(trx_mysql_thread_id, 0) AS CHAR), CASE WHEN {_HAS_ID} THEN 2 ELSE 1 END,
+                   CAST({_STARTED} AS CHAR),
+                   CASE WHEN trx_mysql_thread_id = 0 THEN concat('prepared transaction ', trx_id)
+                        ELSE concat('thread ', trx_mysql_thread_id) END
+            FROM information_schema.innodb_trx WHERE trx_mysql_thread_id <> connection_id()""",
+        )
+
+    def _statements_query(self) -> str:
+        """Return the query for statements that run. MySQL tells their age in seconds, and gives them no number."""
+        return f"""
+            SELECT concat('statement of ', id), CAST(id AS CHAR), 0,
+                   CAST(utc_timestamp() - INTERVAL time + 1 SECOND AS CHAR), concat('thread ', id, ', ', user)
+            FROM information_schema.processlist WHERE {_RUNS}"""
+
+    def unseen_query(self, parts: Sequence[str] | None) -> str:
+        """Return the query for a replica, and a table of another server; see `Dialect.unseen_query`."""
+        table = "1 = 0" if parts is None else _of_table(parts)
+        return f"""
+            SELECT 'this server is a replica: read from its primary' FROM information_schema.processlist
+            WHERE command LIKE 'Slave%' OR (user = 'system user' AND command IN ('Connect', 'Query'))
+            UNION ALL
+            SELECT concat(table_name, ' is a table of another server, whose transactions are open there: read it there')
+            FROM information_schema.tables WHERE {table} AND engine IN ('FEDERATED', 'CONNECT', 'SPIDER')"""
+
+    def identity_query(self) -> str:
+        """Return the query for the identifier of the server; see `Dialect.identity_query`."""
+        return "SELECT concat(@@server_uuid, '/', database())"
+
+
+class MariaDB(MySQL):
+    """MariaDB from version 10.5 on."""
+
+    name: ClassVar[str] = "mariadb"
+    driver: ClassVar[str] = "org.mariadb.jdbc.Driver"
+
+    def _statements_query(self) -> str:
+        """Return the query for statements that run, by their numbers and to the microsecond."""
+        return f"""
+            SELECT concat('statement ', id, ' ', query_id), CAST(id AS CHAR), 0,
+                   CAST(utc_timestamp(6) - INTERVAL ceil(time_ms * 1000) + 1000 MICROSECOND AS CHAR),
+                   concat('thread ', id, ', ', user)
+            FROM information_schema.processlist WHERE {_RUNS}"""
+
+    def unseen_query(self, parts: Sequence[str] | None) -> str:
+        """Return the query for what MySQL has as well, and for Galera; see `Dialect.unseen_query`."""
+        return f"""{super().unseen_query(parts)}
+            UNION ALL
+            SELECT 'this server is one of a Galera cluster, whose other servers write as well'
+            FROM information_schema.global_status
+            WHERE variable_name = 'wsrep_cluster_size' AND CAST(variable_value AS INT) > 1"""
+
+    def identity_query(self) -> str:
+        """Return the query for the identifier of the server; see `Dialect.identity_query`."""
+        return "SELECT concat(@@server_uid, '/', database())"
+
+
+def _of_table(parts: Sequence[str]) -> str:
+    schema = _text(parts[-2]) if len(parts) > 1 else "database()"
+    return f"table_schema = {schema} AND table_name = {_text(parts[-1])}"
+
+
+def _text(value: str) -> str:
+    """Return a literal of text that means the same whether a backslash escapes in its session or not."""
+    return f"_utf8mb4 0x{value.encode().hex()}" if "\\" in value else "'" + value.replace("'", "''") + "'"

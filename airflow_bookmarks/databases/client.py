@@ -1,0 +1,64 @@
+"""The clients of Python by which databases are reached: what SQLAlchemy calls them, and what to install."""
+
+from __future__ import annotations
+
+import importlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from airflow_bookmarks.core.errors import OptionError
+
+if TYPE_CHECKING:
+    from airflow_bookmarks.databases.address import DialectName
+
+_PACKAGE = "airflow-provider-bookmarks"
+
+
+@dataclass(frozen=True, slots=True)
+class DatabaseClient:
+    """One client. `driver` is SQLAlchemy's name for it, `module` what is imported, `extra` what pip installs it by."""
+
+    driver: str
+    module: str
+    extra: str
+
+
+_CLIENTS: dict[DialectName, DatabaseClient] = {
+    "postgresql": DatabaseClient("postgresql+psycopg", "psycopg", "postgresql"),
+    "mysql": DatabaseClient("mysql+pymysql", "pymysql", "mysql"),
+    "mariadb": DatabaseClient("mariadb+pymysql", "pymysql", "mysql"),
+    "sqlite": DatabaseClient("sqlite", "sqlite3", "databases"),
+}
+# SQLAlchemy 1.4, which Airflow 3.0 pins, does not know psycopg 3; Airflow's provider for PostgreSQL brings psycopg2.
+_EARLIER = DatabaseClient("postgresql+psycopg2", "psycopg2", "postgresql")
+
+
+def client_of(dialect: DialectName) -> DatabaseClient:
+    """Return the client for a kind of database, after importing it.
+
+    Raises:
+        OptionError: SQLAlchemy or the client is not installed.
+    """
+    client = _CLIENTS[dialect]
+    _check_installed("sqlalchemy", client)
+    if dialect == "postgresql" and _is_earlier():
+        client = _EARLIER
+    _check_installed(client.module, client)
+    return client
+
+
+def _is_earlier() -> bool:
+    import sqlalchemy
+
+    return sqlalchemy.__version__.startswith("1.")
+
+
+def _check_installed(module: str, client: DatabaseClient) -> None:
+    try:
+        importlib.import_module(module)
+    except ImportError as error:
+        needed = "psycopg2-binary" if module == "psycopg2" else f"'{_PACKAGE}[{client.extra}]'"
+        raise OptionError(
+            f"a database is reached through {module}, which this Python can't import ({error}). Nothing was read or "
+            f"changed. Install it on the Spark driver and on the Airflow workers: pip install {needed}"
+        ) from error

@@ -1,0 +1,209 @@
+"""The stage table of an output while a driver loads it: checked and made before, sealed and counted after.
+
+    check    what the target has, and what its engine can do         nothing is written yet
+    create   the token row, and the table by the target's types      after the place of the output is stored
+    ...      Spark loads it, a transaction for each partition
+    seal     rename it, then count it                                what is counted is what is published
+    rehearse the publish, of no rows                                 what would refuse it refuses it now
+
+Spark repeats a task whose reply was lost, and then rows are in the table twice: hence the count. A task that is
+believed dead may write later still: after the rename it finds no table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from airflow_bookmarks.core.database import catalog, publish_sql
+from airflow_bookmarks.core.database.publish_sql import TokenRow
+from airflow_bookmarks.core.database.sink_table import SinkTable
+from airflow_bookmarks.core.errors import DatabaseError, OptionError, PublishError, SourceError
+from airflow_bookmarks.sinks.jdbc.publish import check_keys
+
+if TYPE_CHECKING:
+    from airflow_bookmarks.databases.database import Database
+    from airflow_bookmarks.sinks.jdbc.place import StagePlace, TableTarget
+
+_LEFT = "Nothing was written or committed."
+
+
+@dataclass(frozen=True, slots=True)
+class TableLoad:
+    """The load of one output: `what` names job and output, `columns` are those of its frame."""
+
+    what: str
+    target: TableTarget
+    columns: tuple[str, ...]
+
+    def check(self, database: Database, *, is_case_sensitive: bool = False) -> Sequence[str] | None:
+        """Return the columns as the target names them, in the order of the frame; None: there is no target yet.
+
+        Args:
+            database: that of the target.
+            is_case_sensitive: whether columns of a frame may differ by case alone.
+
+        Raises:
+            OptionError: the target lacks a column or a key, or can't roll back.
+        """
+        dialect, table = database.dialect, self.target.table
+        self._check_own_columns()
+        there = [name for (name,) in database.rows(catalog.columns_query(dialect, table))]
+        if not there:
+            return None
+        found = [_matching(column, there, is_case_sensitive=is_case_sensitive) for column in self.columns]
+        missing = [column for column, name in zip(self.columns, found, strict=True) if name is None]
+        if missing:
+            raise self._refused(
+                f"{self.target} has no column {', '.join(map(repr, missing))}; it has {', '.join(map(repr, there))}",
+                "Add them to the table, or leave them out of the frame (select, drop).",
+            )
+        self._check_engine(database)
+        self._check_unique(database)
+        return [name for name in found if name is not None]
+
+    def create(self, database: Database, place: StagePlace, columns: Sequence[str] | None, label: str) -> None:
+        """Make the token row and the empty stage table; without a target Spark makes the table itself.
+
+        Args:
+            database: that of the target.
+            place: where the output is staged.
+            columns: what `check` returned.
+            label: what the token row tells people.
+
+        Raises:
+            PublishError: the token was taken by a later fence.
+            DatabaseError: it can't be made.
+        """
+        dialect = database.dialect
+        token = TokenRow.of(dialect, place.table, place.name)
+        _create_tokens(database, token)
+        database.execute(token.add(label))
+        ((fence, _),) = database.rows(token.read())
+        if int(fence) >= place.name.key.fence:
+            raise PublishError(
+                f"{self.what}: a run of fence {fence} has published to {self.target} already, and this one has fence "
+                f"{place.name.key.fence}: its rows would not be published. {_LEFT} Another run of the job has taken "
+                "over; or its bookmark was lost, and the store knows nothing of the runs that have published; or two "
+                "stores have the same namespace and job. If its runs really begin anew, delete the row "
+                f"output_id = {token.id!r} of the table {token.table}."
+            )
+        if columns is not None:
+            database.execute(publish_sql.create_stage(dialect, place.loading, self.target.table, columns))
+
+    def seal(self, database: Database, place: StagePlace, rows: int | None) -> int:
+        """Let nobody write to the stage table any more, and return how many rows it has.
+
+        Args:
+            database: that of the target.
+            place: where the output is staged.
+            rows: how many rows Spark has written; None: Spark does not tell.
+
+        Raises:
+            PublishError: the table has other rows than were written, or rows that can't be told by their keys.
+            DatabaseError: it can't be renamed or read.
+        """
+        database.execute(publish_sql.seal_stage(database.dialect, place.loading, place.table))
+        count = int(database.rows(publish_sql.count_rows(database.dialect, place.table))[0][0])
+        if rows is not None and count != rows:
+            raise PublishError(
+                f"{self.what}: Spark has written {rows} rows to the stage table {place.table}, and it has {count}. "
+                "Nothing was committed or published. Spark repeats a task whose answer is lost, and rows then come "
+                "twice; run the job again."
+            )
+        try:
+            check_keys(database, self.target, place.table)
+        except SourceError as error:
+            raise PublishError(f"{self.what}: {error}. Nothing was committed.") from error
+        if self.target.upsert is not None:
+            # Whether the database can order by these columns shows here, and not after the commit.
+            database.rows(self.target.upsert.chosen_count(database.dialect, place.table))
+        self._rehearse(database, place)
+        return count
+
+    def _rehearse(self, database: Database, place: StagePlace) -> None:
+        """Publish no rows: a right that is missing, or a column that takes no values, shows before the commit."""
+        dialect, target, empty = database.dialect, self.target.table, place.loading
+        if not database.rows(catalog.columns_query(dialect, target)):
+            keys = () if self.target.upsert is None else self.target.upsert.keys
+            for statement in publish_sql.create_target(dialect, empty, place.table, keys):
+                database.execute(statement)
+        else:
+            database.execute(publish_sql.create_rehearsal(dialect, empty, place.table))
+            columns = [name for (name,) in database.rows(catalog.columns_query(dialect, empty))]
+            for statement in self.target.statements(dialect, empty, columns, rehearses=True):
+                database.execute(statement)
+        database.execute(publish_sql.drop_table(dialect, empty))
+
+    def _check_own_columns(self) -> None:
+        upsert = self.target.upsert
+        for column in () if upsert is None else (*upsert.keys, *upsert.order_by):
+            if column not in self.columns:
+                raise self._refused(
+                    f"upsert names the column {column!r}, and the frame has {', '.join(map(repr, self.columns))}",
+                    "Name it as the frame has it.",
+                )
+
+    def _check_engine(self, database: Database) -> None:
+        query = catalog.engine_query(database.dialect, self.target.table)
+        for engine, has_transactions in () if query is None else database.rows(query):
+            if has_transactions != "YES":
+                raise self._refused(
+                    f"{self.target} has the engine {engine}, which has no transactions: a publish could be seen, and "
+                    "left, half done",
+                    f"Give it another one (ALTER TABLE {self.target.table} ENGINE=InnoDB).",
+                )
+
+    def _check_unique(self, database: Database) -> None:
+        upsert = self.target.upsert
+        if upsert is None:
+            return
+        keys = catalog.keys_of((key, column) for key, column in database.rows(self._unique(database)))
+        if not upsert.is_served_by(keys):
+            known = "; ".join(sorted(", ".join(sorted(key)) for key in keys)) or "none"
+            raise self._refused(
+                f"upsert by {', '.join(upsert.keys)} into {self.target}, whose unique keys are: {known}. Without one "
+                "for these very columns two writers could both insert a row for one key",
+                "Add a primary key or a unique index on them.",
+            )
+
+    def _unique(self, database: Database) -> str:
+        return catalog.unique_query(database.dialect, self.target.table)
+
+    def _refused(self, why: str, instead: str) -> OptionError:
+        return OptionError(f"{self.what}: {why}. {_LEFT} {instead}")
+
+
+def resolved(database: Database, table: SinkTable) -> SinkTable:
+    """Return a table with its schema: what state names must not depend on who connects.
+
+    Raises:
+        OptionError: it is named without a schema, and the connection has none.
+    """
+    if table.schema is not None:
+        return table
+    ((schema,),) = database.rows(catalog.schema_query(database.dialect))
+    if schema is None:
+        raise OptionError(
+            f"the table {table} is named without a schema, and the login leads to none. {_LEFT} Name it as "
+            "'<schema>.<table>'."
+        )
+    return SinkTable(str(schema), table.name)
+
+
+def _matching(column: str, there: Sequence[str], *, is_case_sensitive: bool) -> str | None:
+    """Return the column of a table that a column of a frame means; None if there is none, or no single one."""
+    if column in there or is_case_sensitive:
+        return column if column in there else None
+    alike = [name for name in there if name.lower() == column.lower()]
+    return alike[0] if len(alike) == 1 else None
+
+
+def _create_tokens(database: Database, token: TokenRow) -> None:
+    """Make the token table; another driver may make it at the same time, which PostgreSQL refuses to one of them."""
+    try:
+        database.execute(token.create_table())
+    except DatabaseError:
+        if not database.rows(catalog.columns_query(database.dialect, token.table)):
+            raise

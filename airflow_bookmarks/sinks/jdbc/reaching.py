@@ -1,0 +1,47 @@
+"""Open the database of an address, and raise what it says as an error of the sink."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from airflow_bookmarks.core.errors import DatabaseError, OptionError, SourceError
+from airflow_bookmarks.databases.database import open_database
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from airflow_bookmarks.core.errors import BookmarkError
+    from airflow_bookmarks.databases.access import DatabaseAccess
+    from airflow_bookmarks.databases.address import DatabaseAddress
+    from airflow_bookmarks.databases.database import Database
+    from airflow_bookmarks.databases.login import DatabaseLogin
+
+
+@contextmanager
+def reached(databases: DatabaseAccess, address: DatabaseAddress, then: str) -> Iterator[Database]:
+    """Open the database of an address for the block; `then` says what stays as it is where that fails.
+
+    Raises:
+        SourceError: no login is found, or the database fails within the block.
+    """
+    try:
+        login = databases.login(address)
+    except (DatabaseError, OptionError) as error:
+        raise SourceError(f"{error} {then}") from error
+    with entered(login, then) as database:
+        yield database
+
+
+@contextmanager
+def entered(login: DatabaseLogin, then: str, raised: type[BookmarkError] = SourceError) -> Iterator[Database]:
+    """Open the database of a login for the block; see `reached`.
+
+    Raises:
+        BookmarkError: one of the class `raised`: the database can't be opened, or fails within the block.
+    """
+    try:
+        with open_database(login) as database:
+            yield database
+    except DatabaseError as error:
+        raise raised(f"{error} {then}") from error

@@ -1,0 +1,95 @@
+"""The kind `jdbc`: a run stages in a table of the target's database, and one transaction brings its rows there."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from airflow_bookmarks.core.database import catalog, publish_sql
+from airflow_bookmarks.core.database.publish_sql import TOKEN_TABLE
+from airflow_bookmarks.core.database.sink_table import SinkTable
+from airflow_bookmarks.core.database.stage_name import StageName, stage_prefix
+from airflow_bookmarks.core.errors import OptionError
+from airflow_bookmarks.core.run import OutputEntry
+from airflow_bookmarks.databases.access import EnvironmentAccess
+from airflow_bookmarks.databases.address import DatabaseAddress
+from airflow_bookmarks.sinks.failure import JDBC_SINK
+from airflow_bookmarks.sinks.jdbc.place import StagePlace, StagingSchema, TableTarget
+from airflow_bookmarks.sinks.jdbc.publish import TablePublication
+from airflow_bookmarks.sinks.jdbc.reaching import reached
+from airflow_bookmarks.sinks.sink import StagedSink
+from airflow_bookmarks.sinks.staging import stats_of
+
+if TYPE_CHECKING:
+    from airflow_bookmarks.core.rules.territory import Territory
+    from airflow_bookmarks.core.run import RunKey
+    from airflow_bookmarks.databases.access import DatabaseAccess
+    from airflow_bookmarks.sinks.sink import StoredOutput
+    from airflow_bookmarks.sinks.staging import StagingRequest
+
+_ENVIRONMENT = EnvironmentAccess()
+
+
+class JdbcSink(StagedSink):
+    """Tables of a database; see `sinks.jdbc.place` for what state keeps of them.
+
+    `databases` finds the logins.
+    """
+
+    kind = JDBC_SINK
+
+    def __init__(self, databases: DatabaseAccess = _ENVIRONMENT) -> None:
+        self._databases = databases
+
+    def reaching(self, databases: DatabaseAccess) -> JdbcSink:
+        """See `Sink.reaching`."""
+        return JdbcSink(databases)
+
+    def stage(
+        self, territory: Territory, key: RunKey, output: str, request: StagingRequest
+    ) -> tuple[OutputEntry, str | None]:
+        """See `StagedSink.stage`: a table for each run item and output, in one schema for each target."""
+        address, _, table = request.target.partition("#")
+        schema = SinkTable.parse(table).schema if request.staging is None else request.staging
+        place = StagePlace.of(schema, StageName.of(territory, key, output))
+        root = StagingSchema(DatabaseAddress.parse(address), schema).root(territory)
+        return OutputEntry(self.kind, request.target, str(place.table), stats_of(request)), root
+
+    def prepare(self, output: StoredOutput) -> TablePublication | None:
+        """See `StagedSink.prepare`: the database is not asked before the publish."""
+        if output.entry.is_left_out:
+            return None
+        place = StagePlace.of_output(output)
+        try:
+            target = TableTarget.of_entry(output.entry)
+        except OptionError as error:
+            item = f"RUN {output.run.key}, output {output.name!r}"
+            raise output.territory.refuse(item, output.entry.target, "it is no table of a database") from error
+        return TablePublication(output, place, target, self._databases)
+
+    def check_root(self, territory: Territory, root: str) -> None:
+        """See `StagedSink.check_root`."""
+        StagingSchema.of_root(territory, root)
+
+    def sweep(self, territory: Territory, root: str, fence: int) -> None:
+        """See `StagedSink.sweep`: burn the tokens up to this fence, then drop the tables that such runs have loaded.
+
+        A publish that is under way is waited for. One that comes later finds its token burned, and no table.
+        """
+        place = StagingSchema.of_root(territory, root)
+        stays = f"What runs of job {territory.job!r} have staged there stays, and the next run sweeps it."
+        with reached(self._databases, place.address, stays) as database:
+            dialect, schema = database.dialect, place.schema
+            if database.rows(catalog.columns_query(dialect, SinkTable(schema, TOKEN_TABLE))):
+                database.execute(publish_sql.burn_tokens(dialect, schema, territory, fence))
+            for (name,) in database.rows(catalog.tables_query(dialect, schema, stage_prefix(territory))):
+                staged = StageName.parse(name)
+                if staged is not None and staged.key.fence <= fence:
+                    database.execute(publish_sql.drop_table(dialect, SinkTable(schema, name)))
+
+    def why_not_clean(self, entry: OutputEntry) -> str | None:
+        """Return why: rows of a table don't tell which run has written them."""
+        return f"went to a table ({entry.target}), whose rows don't tell which run has written them"
+
+    def why_not_replay(self, entry: OutputEntry) -> str | None:
+        """Return why: see `why_not_clean`."""
+        return f"it wrote to a table ({entry.target}), whose rows don't tell which run has written them"

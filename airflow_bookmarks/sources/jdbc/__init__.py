@@ -1,0 +1,1 @@
+"""Tables and queries of a database as a source: what is new is what has a later key."""

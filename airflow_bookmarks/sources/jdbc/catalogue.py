@@ -1,0 +1,178 @@
+"""What the catalogue of a database says of a table: its columns, and by which of them its rows can be read."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from airflow_bookmarks.core.database.dialect import Dialect, TableColumn
+from airflow_bookmarks.core.database.key import KeyColumn, KeyType
+from airflow_bookmarks.core.database.windows.window import TableKeys
+from airflow_bookmarks.core.errors import OptionError, SourceError, SourceMissingError
+from airflow_bookmarks.sources.jdbc.options import AUTO
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from airflow_bookmarks.sources.jdbc.options import TableOptions
+    from airflow_bookmarks.sources.jdbc.queries import Queries
+    from airflow_bookmarks.sources.jdbc.recipe import Relation
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Description:
+    """The keys of a relation, and its columns as the catalogue has them; of a query only those that are keys."""
+
+    table: TableKeys
+    columns: tuple[TableColumn, ...]
+    is_gapless_wanted: bool = False  # no keys were given: the primary key stands for them as long as it has no gap
+
+
+def describe(queries: Queries, dialect: Dialect, relation: Relation, options: TableOptions) -> Description:
+    """Return by which columns a relation is read.
+
+    Raises:
+        SourceMissingError: there is no such table.
+        OptionError: no keys are given and none can be taken, or one that is given can't be used.
+    """
+    if relation.parts is None:
+        return _of_query(queries, dialect, relation.query or "", options)
+    columns = _columns(queries, dialect, relation.parts)
+    unique = _unique(queries, dialect, relation.parts)
+    is_ascending = options.order == "asc"
+    if not options.keys:
+        primary = TableKeys((_primary(dialect, columns, unique),), is_unique=True)
+        return Description(primary, columns, is_gapless_wanted=True)
+    keys = tuple(_key(dialect, columns, name) for name in options.keys)
+    if any(names <= set(options.keys) for names in unique.values()):
+        return Description(TableKeys(keys, is_ascending=is_ascending, is_unique=True), columns)
+    ties = tuple(_key(dialect, columns, name) for name in _primary_names(unique))
+    return Description(TableKeys(keys, ties, is_ascending), columns)
+
+
+def _of_query(queries: Queries, dialect: Dialect, query: str, options: TableOptions) -> Description:
+    if not options.keys:
+        raise OptionError("keys=[...] is needed with query=..., which has no primary key. Nothing was read or changed.")
+    asked = dialect.types_query(query, options.keys)
+    if asked is None:
+        raise OptionError(
+            f"a query can't be read by key from {dialect.name}, which does not tell the types of its columns. Nothing "
+            "was read or changed. Make a view of it, and give that as table=..."
+        )
+    (types,) = queries.rows(asked)
+    columns = tuple(TableColumn(name, str(each), True) for name, each in zip(options.keys, types, strict=True))
+    keys = tuple(_key(dialect, columns, name) for name in options.keys)
+    return Description(TableKeys(keys, is_ascending=options.order == "asc"), columns)
+
+
+def _columns(queries: Queries, dialect: Dialect, parts: Sequence[str]) -> tuple[TableColumn, ...]:
+    asked = dialect.columns_query(parts)
+    if asked is None:
+        raise OptionError(f"tables of {dialect.name} can't be described yet. Nothing was read or changed.")
+    columns = tuple(
+        TableColumn(str(name), str(declared), bool(nullable), str(collation), bool(generated), int(cached))
+        for name, declared, nullable, collation, generated, cached in queries.rows(asked)
+    )
+    if not columns:
+        raise SourceMissingError(
+            f"there is no table {dialect.table(parts)} that this user can see. Nothing was read or changed. Names are "
+            "taken letter by letter: give the schema, and the case as the database has it."
+        )
+    return columns
+
+
+class _Unique(dict[str, frozenset[str]]):
+    """The columns of unique indexes by the name of the index; that of the primary key is in `primary`."""
+
+    primary: str | None = None
+
+
+def _unique(queries: Queries, dialect: Dialect, parts: Sequence[str]) -> _Unique:
+    asked, unique = dialect.unique_query(parts), _Unique()
+    for index, is_primary, column in queries.rows(asked) if asked is not None else ():
+        unique[str(index)] = unique.get(str(index), frozenset()) | {str(column)}
+        unique.primary = str(index) if is_primary else unique.primary
+    return unique
+
+
+def _primary_names(unique: _Unique) -> tuple[str, ...]:
+    return () if unique.primary is None else tuple(sorted(unique[unique.primary]))
+
+
+def _primary(dialect: Dialect, columns: Sequence[TableColumn], unique: _Unique) -> KeyColumn:
+    """Return the primary key, where it is one integer, as Glue takes it when it gets no keys."""
+    names = _primary_names(unique)
+    if len(names) == 1:
+        key = _key(dialect, columns, names[0])
+        if key.type is KeyType.INTEGER:
+            return key
+    fit = [column.name for column in columns if dialect.key_column(column) is not None]
+    raise OptionError(
+        "keys=[...] is needed: the table has no primary key of one integer column to take instead. Nothing was read or "
+        f"changed. Columns that can be keys: {', '.join(fit) or 'none'}."
+    )
+
+
+def _key(dialect: Dialect, columns: Sequence[TableColumn], name: str) -> KeyColumn:
+    column = next((each for each in columns if each.name == name), None)
+    if column is None:
+        raise SourceError(
+            f"key {name!r} is no column here; there are {', '.join(each.name for each in columns)}. Nothing was read "
+            "or changed. Was it dropped or renamed? Names are taken letter by letter."
+        )
+    key = dialect.key_column(column)
+    if key is None:
+        collation = f" with the collation {column.collation}" if column.collation else ""
+        raise OptionError(
+            f"key {name!r} has the type {column.declared}{collation}, whose values have no exact order here. Nothing "
+            "was read or changed. Keys are integers, decimals, dates, times, UUIDs, and text with a binary collation."
+        )
+    return key
+
+
+def check_same(before: TableKeys, now: TableKeys) -> None:
+    """Make sure that a table is read by the columns that its position is of.
+
+    Raises:
+        SourceError: a key has another name, type, order or place.
+    """
+    stored, found = (tuple((key.name, key.type) for key in (*each.keys, *each.ties)) for each in (before, now))
+    if (stored, before.is_ascending) == (found, now.is_ascending):
+        return
+    said, names = (
+        ", ".join(f"{name} ({key.value})" for name, key in each) + ("" if way else ", descending")
+        for each, way in ((stored, before.is_ascending), (found, now.is_ascending))
+    )
+    raise SourceError(
+        f"the bookmark is of rows by {said}, and the keys are {names} now. Nothing was read or changed. Give the keys "
+        "of before; or reset the context, and read the table anew."
+    )
+
+
+def warn_of_keys(label: str, description: Description, options: TableOptions) -> None:
+    """Say once, in the log of a first run, what a read by these keys can't see, and what may come late."""
+    by_name = {column.name: column for column in description.columns}
+    first = description.table.keys[0]
+    if not first.type.is_time:
+        log.info("%s: rows are read by %s: updated and deleted rows are not seen.", label, first.name)
+    else:
+        log.info("%s: an updated row is read again if %s is set anew; deleted rows are not seen.", label, first.name)
+    column = by_name.get(first.name)
+    if first.type is KeyType.INTEGER and column is not None and not column.is_generated and options.settle == AUTO:
+        log.warning(
+            "%s: the database does not generate %s. A row that is committed with a lower number than one that was read "
+            "is not seen.",
+            label,
+            first.name,
+        )
+    if column is not None and column.cached > 1:
+        log.warning(
+            "%s: the sequence of %s hands out %s values to each session at a time, so a later row may have a lower "
+            "one, and is not seen then. Remedy: ALTER SEQUENCE ... CACHE 1.",
+            label,
+            first.name,
+            column.cached,
+        )

@@ -1,0 +1,128 @@
+"""The kind of source that reads tables and queries of a database by key."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import replace
+from typing import TYPE_CHECKING, ClassVar
+
+from airflow_bookmarks.core.database.key import checked_value
+from airflow_bookmarks.core.database.windows.window import KeyWindow, Mark, TableKeys
+from airflow_bookmarks.core.errors import OptionError
+from airflow_bookmarks.core.rules.start import Start
+from airflow_bookmarks.databases.address import DatabaseAddress
+from airflow_bookmarks.databases.database import open_database
+from airflow_bookmarks.sources.jdbc.options import SETTLE_FOR, TableOptions
+from airflow_bookmarks.sources.jdbc.position import TablePlan, TablePosition
+from airflow_bookmarks.sources.jdbc.recipe import Recipe, Relation
+from airflow_bookmarks.sources.jdbc.source import KIND, TableSource
+from airflow_bookmarks.sources.kind import SourceKind
+from airflow_bookmarks.sources.source import PlanInput
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from airflow_bookmarks.core.ledger.file_ledger import Load
+    from airflow_bookmarks.core.position import Position
+    from airflow_bookmarks.core.run import PlanEntry, SourceRef
+    from airflow_bookmarks.store.bookmark_store import BookmarkStore
+
+
+class TableKind(SourceKind[TablePlan]):
+    """Tables: progress is the keys of the last row that was read."""
+
+    name: ClassVar[str] = KIND
+    is_totally_ordered = True
+
+    def decode(self, body: bytes) -> TablePlan:
+        """Return a stored plan; see `SourceKind.decode`."""
+        return TablePlan.decode(body)
+
+    def advance(self, plan: TablePlan, found: PlanInput) -> Position | None:
+        """Return the position behind the window of a stored plan; see `SourceKind.advance`."""
+        before = None if found.position is None else TablePosition.decode(found.position)
+        return None if plan.leads_to == before else plan.leads_to.position()
+
+    def knows(self, found: PlanInput, plan: TablePlan) -> bool:
+        """Whether the position is behind where the window of a plan begins; see `SourceKind.knows`."""
+        mark = None if found.position is None else TablePosition.decode(found.position).mark
+        if mark is None or plan.is_empty:
+            return False
+        return plan.window.after is None or _is_beyond(mark, plan.window.after, plan.leads_to.table)
+
+    def union(self, plans: Sequence[TablePlan]) -> TablePlan:
+        """Return one plan over windows that follow each other; see `SourceKind.union`.
+
+        Raises:
+            OptionError: between the runs the position was set.
+        """
+        if not plans:
+            return _NOTHING
+        for before, plan in itertools.pairwise(plans):
+            if before.leads_to.mark != plan.window.after:
+                raise OptionError(
+                    "between these runs the position was set, so that no one window covers what they have read. "
+                    "Nothing was read or changed. Name runs between which it was not."
+                )
+        whole = plans[0]
+        for plan in plans[1:]:
+            whole = plan.covering(whole)
+        return whole
+
+    def why_not_again(self, plan: TablePlan) -> str | None:
+        """Return why a window in times can't be read again: an updated row has left it; see `SourceKind`."""
+        first = plan.leads_to.table.keys[0]
+        if not first.type.is_time or plan.is_empty:
+            return None
+        return (
+            f"rows of a table by {first.name} can't be read a second time: one that was updated since has another "
+            f"{first.name}, and would be missing"
+        )
+
+    def source_of(self, store: BookmarkStore, job: str, entry: PlanEntry) -> TableSource:
+        """Return the source of the recorded table; see `SourceKind.source_of`."""
+        plan = self.decode(store.blobs.get(entry.body))
+        login = store.databases.login(DatabaseAddress.parse(plan.recipe.address))
+        return TableSource(lambda: open_database(login), plan.recipe, f"job {job!r}")
+
+    def watermark(self, position: bytes, load: Load) -> str | None:
+        """Return the first key of the last row; see `SourceKind.watermark`."""
+        return TablePosition.decode(position).position().watermark
+
+    def locations(self, plan: TablePlan, source: SourceRef) -> Sequence[str]:
+        """Return database and table; see `SourceKind.locations`."""
+        return (source.name,)
+
+    def seek(self, store: BookmarkStore, found: PlanInput, plan: TablePlan, value: str) -> Position:
+        """Return the position at the last row that is there now, or behind all rows with a value; see `SourceKind`.
+
+        Raises:
+            OptionError: the value is none of the first key.
+        """
+        if value == "now":
+            return self._now(store, found, plan)
+        table = plan.leads_to.table
+        literal = checked_value(value, table.keys[0])
+        before = plan.leads_to if found.position is None else TablePosition.decode(found.position)
+        return replace(before, table=table, mark=Mark((literal,)), seen=()).position()
+
+    def _now(self, store: BookmarkStore, found: PlanInput, plan: TablePlan) -> Position:
+        # A look does not wait for open transactions; whoever sets a position does.
+        recipe = replace(plan.recipe, options=replace(plan.recipe.options, settle_for=SETTLE_FOR))
+        login = store.databases.login(DatabaseAddress.parse(recipe.address))
+        source = TableSource(lambda: open_database(login), recipe, recipe.relation.name)
+        return source.plan(PlanInput(start=Start(is_now=True))).leads_to.position()
+
+
+def _is_beyond(mark: Mark, other: Mark, table: TableKeys) -> bool:
+    """Whether a mark counts as read a row behind another one."""
+    for key, one, two in zip(table.keys, mark.values, other.values, strict=False):
+        compared = key.type.order.compare(one, two)
+        if compared is None:  # values without an order here, such as infinity
+            return one != two
+        if compared:
+            return (compared > 0) is table.is_ascending
+    return len(mark.values) < len(other.values) or not set(mark.ties) <= set(other.ties)
+
+
+_NOTHING = TablePlan(Recipe("", "", Relation(()), TableOptions()), "", KeyWindow(), TablePosition(TableKeys(())))

@@ -1,0 +1,90 @@
+"""The options of reading a table, which do not depend on Spark."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, Literal
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from airflow_bookmarks.core.errors import OptionError
+from airflow_bookmarks.core.option import check_choice
+from airflow_bookmarks.core.selection.bound import UNBOUND, Bound
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+KeyOrder = Literal["asc", "desc"]
+OnNull = Literal["error", "skip", "include_once"]
+AUTO: Literal["auto"] = "auto"
+SETTLE_FOR = timedelta(seconds=60)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableOptions:
+    """Which rows of a table are read, and when they count as final; `BookmarkedReader.jdbc` says what each means.
+
+    Raises:
+        OptionError: a choice that is none.
+    """
+
+    keys: tuple[str, ...] = ()
+    order: KeyOrder = "asc"
+    settle: timedelta | Literal["auto"] = AUTO
+    settle_for: timedelta = SETTLE_FOR
+    zone: str | None = None
+    on_null: OnNull = "error"
+    bound: Bound = UNBOUND
+
+    def __post_init__(self) -> None:
+        check_choice("order", self.order, KeyOrder)
+        check_choice("on_null", self.on_null, OnNull)
+        if self.settle != AUTO:
+            _check_time("settle", self.settle, "'auto', or a timedelta that is not negative")
+        _check_time("settle_for", self.settle_for, "a timedelta that is not negative")
+        if self.zone is not None:
+            _check_zone(self.zone)
+        for name in ("max_files", "max_bytes"):
+            if getattr(self.bound, name) is not None:
+                raise OptionError(f"{name}: a table is bounded by max_rows or window. Nothing was read or changed.")
+
+    def stored(self) -> dict[str, Any]:
+        """Return as plain values what a look without the script needs of them."""
+        micros = self.settle // timedelta(microseconds=1) if isinstance(self.settle, timedelta) else None
+        return {
+            "keys": list(self.keys),
+            "order": self.order,
+            "settle_us": micros,
+            "zone": self.zone,
+            "on_null": self.on_null,
+            "bound": self.bound.stats(),
+        }
+
+    @classmethod
+    def of_stored(cls, values: Mapping[str, Any]) -> TableOptions:
+        """Return what `stored` returned. A look does not wait: what is not final yet is left out."""
+        micros = values["settle_us"]
+        return cls(
+            keys=tuple(values["keys"]),
+            order=values["order"],
+            settle=AUTO if micros is None else timedelta(microseconds=int(micros)),
+            settle_for=timedelta(0),
+            zone=values["zone"],
+            on_null=values["on_null"],
+            bound=Bound.of_stats(values["bound"]),
+        )
+
+
+def _check_time(name: str, value: object, expected: str) -> None:
+    if not isinstance(value, timedelta) or value < timedelta(0):
+        raise OptionError(f"{name}={value!r}: expected {expected}. Nothing was read or changed.")
+
+
+def _check_zone(zone: str) -> None:
+    try:
+        ZoneInfo(zone)
+    except (ZoneInfoNotFoundError, ValueError, OSError) as error:
+        raise OptionError(
+            f"zone={zone!r}: expected the name of a time zone such as 'UTC' or 'Europe/Berlin'. Nothing was read or "
+            "changed."
+        ) from error

@@ -1,0 +1,225 @@
+"""The position of a context that reads a table, and its plans, as they are stored."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from airflow_bookmarks.core.amount import Amount
+from airflow_bookmarks.core.database.key import watermark_of
+from airflow_bookmarks.core.database.windows.window import KeyWindow, Mark, TableKeys
+from airflow_bookmarks.core.errors import StateCorruptError
+from airflow_bookmarks.core.position import Position
+from airflow_bookmarks.core.selection.reason import OVER_BOUND
+from airflow_bookmarks.sources.jdbc.recipe import Recipe
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+T = TypeVar("T")
+
+ROWS = "rows"  # the unit of plans
+_VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class EarlierEnd:
+    """The last row that could be seen at a time by the clock of the database, in UTC.
+
+    Raises:
+        ValueError: `at` is no time.
+    """
+
+    at: str
+    mark: Mark
+
+    def __post_init__(self) -> None:
+        datetime.fromisoformat(self.at)
+
+    @classmethod
+    def of(cls, moment: datetime, mark: Mark) -> EarlierEnd:
+        """Return the end at an aware time."""
+        return cls(moment.astimezone(UTC).isoformat(" ", "microseconds"), mark)
+
+    @property
+    def moment(self) -> datetime:
+        """The time, aware."""
+        return datetime.fromisoformat(self.at)
+
+    def stored(self) -> list[Any]:
+        """Return it as plain values."""
+        return [self.at, *self.mark.stored()]
+
+    @classmethod
+    def of_stored(cls, values: list[Any]) -> EarlierEnd:
+        """Return what `stored` returned."""
+        at, *mark = values
+        return cls(at, Mark(*_tuples(mark)))
+
+
+def _tuples(values: list[Any]) -> tuple[Any, ...]:
+    return tuple(_tuples(each) if isinstance(each, list) else each for each in values)
+
+
+@dataclass(frozen=True, slots=True)
+class TablePosition:
+    """How far a table has been read: all rows up to `mark`, by `table`.
+
+    `seen` are earlier ends of the table, newest last, which a later run may settle for. `identity` is that of the
+    server, where it tells one.
+    """
+
+    table: TableKeys
+    mark: Mark | None = None
+    seen: tuple[EarlierEnd, ...] = ()
+    identity: str | None = None
+    has_nulls: bool = False
+
+    def encode(self) -> bytes:
+        """Return it as stored."""
+        return _encoded(
+            {
+                **self.table.stored(),
+                "mark": None if self.mark is None else self.mark.stored(),
+                "seen": [each.stored() for each in self.seen],
+                "identity": self.identity,
+                "has_nulls": self.has_nulls,
+            }
+        )
+
+    @classmethod
+    def decode(cls, body: bytes) -> TablePosition:
+        """Return what `encode` wrote.
+
+        Raises:
+            StateCorruptError: it is something else.
+        """
+
+        def read(values: Mapping[str, Any]) -> TablePosition:
+            seen = tuple(map(EarlierEnd.of_stored, values["seen"]))
+            mark = Mark.of_stored(values["mark"])
+            return cls(TableKeys.of_stored(values), mark, seen, values["identity"], values["has_nulls"])
+
+        return _decoded(body, "position", read)
+
+    def position(self) -> Position:
+        """Return it for the lifecycle, with the first key as its watermark."""
+        key = self.table.keys[0].type
+        mark = None if self.mark is None else watermark_of(key, self.mark.values[0])
+        return Position(self.encode(), mark, order=key.order)
+
+
+@dataclass(frozen=True, slots=True)
+class TablePlan:
+    """The rows of one window of a table or query.
+
+    `recipe` says of which, and `source` is that as SQL. `leads_to` is the position behind it. `count` None: there are
+    more rows than were counted.
+    """
+
+    recipe: Recipe
+    source: str
+    window: KeyWindow
+    leads_to: TablePosition
+    count: int | None = 0
+    skipped: Mapping[str, int] = field(default_factory=dict)
+    read_again: int = 0
+    edge: None = None
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing to read."""
+        return self.window.is_empty
+
+    @property
+    def has_more(self) -> bool:
+        """Whether a bound left something to the next run."""
+        return OVER_BOUND in self.skipped
+
+    @property
+    def amount(self) -> Amount:
+        """How many rows there are, as far as they were counted."""
+        return Amount(ROWS, self.count)
+
+    def stats(self) -> dict[str, Any]:
+        """Return what a person wants to know of it."""
+        until = self.window.until
+        return {
+            **self.amount.stats(),
+            "skipped": dict(self.skipped),
+            "keys": [key.name for key in self.leads_to.table.keys],
+            "after": None if self.window.after is None else list(self.window.after.values),
+            "until": None if until is None else list(until.values),
+        }
+
+    def summary(self) -> str:
+        """Return it as one line for a log."""
+        names = ", ".join(key.name for key in self.leads_to.table.keys)
+        after = "the first row" if self.window.after is None else ", ".join(self.window.after.values)
+        if self.window.until is None:
+            return f"processing {self.count or 0} rows by {names}, nothing new after {after}"
+        count = "many" if self.count is None else f"{self.count:,}"
+        return f"processing {count} rows by {names} ({after}; {', '.join(self.window.until.values)}]"
+
+    def encode(self) -> bytes:
+        """Return it as stored."""
+        window = self.window
+        return _encoded(
+            {
+                "recipe": self.recipe.stored(),
+                "source": self.source,
+                "after": None if window.after is None else window.after.stored(),
+                "until": None if window.until is None else window.until.stored(),
+                "with_nulls": window.with_nulls,
+                "leads_to": self.leads_to.encode().decode(),
+                "count": self.count,
+                "skipped": dict(self.skipped),
+            }
+        )
+
+    @classmethod
+    def decode(cls, body: bytes) -> TablePlan:
+        """Return what `encode` wrote.
+
+        Raises:
+            StateCorruptError: it is something else.
+        """
+
+        def read(values: Mapping[str, Any]) -> TablePlan:
+            window = KeyWindow(
+                Mark.of_stored(values["after"]), Mark.of_stored(values["until"]), with_nulls=values["with_nulls"]
+            )
+            leads_to = TablePosition.decode(values["leads_to"].encode())
+            recipe = Recipe.of_stored(values["recipe"])
+            return cls(recipe, values["source"], window, leads_to, values["count"], values["skipped"])
+
+        return _decoded(body, "plan", read)
+
+    def covering(self, earlier: TablePlan) -> TablePlan:
+        """Return one plan over the windows of two, where this one begins where `earlier` ends."""
+        count = None if self.count is None or earlier.count is None else self.count + earlier.count
+        window = KeyWindow(
+            earlier.window.after,
+            self.window.until or earlier.window.until,
+            with_nulls=self.window.with_nulls or earlier.window.with_nulls,
+        )
+        return replace(self, window=window, count=count, skipped={})
+
+
+def _encoded(values: Mapping[str, Any]) -> bytes:
+    return json.dumps({"version": _VERSION, **values}, ensure_ascii=False).encode()
+
+
+def _decoded(body: bytes, what: str, read: Callable[[Mapping[str, Any]], T]) -> T:
+    try:
+        values = json.loads(body)
+        if values["version"] > _VERSION:
+            raise StateCorruptError(
+                f"a stored {what} of a table has format {values['version']}, and this version reads up to {_VERSION}. "
+                "Nothing was changed. Upgrade airflow-bookmarks here."
+            )
+        return read(values)
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+        raise StateCorruptError(f"a stored {what} of a table can't be read ({error}); nothing was changed") from error

@@ -1,0 +1,62 @@
+"""Tables and queries of a database as a source. What is new is found by key, without Spark."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from airflow_bookmarks.core.database.dialects import dialect_named
+from airflow_bookmarks.core.run import SourceRef
+from airflow_bookmarks.sources.jdbc.planner import TablePlanner
+from airflow_bookmarks.sources.jdbc.position import TablePosition
+from airflow_bookmarks.sources.source import Recheck
+
+if TYPE_CHECKING:
+    from airflow_bookmarks.core.position import Position
+    from airflow_bookmarks.core.selection.bound import Bound
+    from airflow_bookmarks.sources.jdbc.position import TablePlan
+    from airflow_bookmarks.sources.jdbc.queries import Connect
+    from airflow_bookmarks.sources.jdbc.recipe import Recipe
+    from airflow_bookmarks.sources.source import PlanInput
+
+KIND = "jdbc"
+
+
+class TableSource:
+    """What is new in one table or query. `connect` opens a session of its database."""
+
+    kind = KIND
+    format: str | None = None
+
+    def __init__(self, connect: Connect, recipe: Recipe, label: str) -> None:
+        self._connect, self.recipe, self._label = connect, recipe, label
+        self._found: TablePosition | None = None
+
+    def ref(self) -> SourceRef:
+        """Return database and table; see `Source.ref`."""
+        return SourceRef(self.kind, f"{self.recipe.address} {self.recipe.relation.name}")
+
+    def plan(self, found: PlanInput) -> TablePlan:
+        """Fix the rows that a run reads; see `Source.plan`."""
+        self._found = None if found.position is None else TablePosition.decode(found.position)
+        with self._connect() as queries:
+            dialect = dialect_named(self.recipe.dialect)
+            return TablePlanner(queries, dialect, self.recipe, self._label, self._connect).plan(found)
+
+    def advance(self, plan: TablePlan) -> Position | None:
+        """Return the position behind the window of a plan; see `Source.advance`."""
+        return None if plan.leads_to == self._found else plan.leads_to.position()
+
+    def recheck(self, plan: TablePlan) -> Recheck:
+        """Find nothing: a row that is updated meanwhile is read as it is then; see `Source.recheck`."""
+        return Recheck()
+
+    # ---- see `BoundedSource`
+
+    @property
+    def bounds(self) -> frozenset[str]:
+        """Rows, and windows of a first key that is a time."""
+        return frozenset({"max_rows", "window"})
+
+    def bounded(self, bound: Bound) -> TableSource:
+        """Return the same source that plans no more than `bound`."""
+        return TableSource(self._connect, self.recipe.bounded(bound), self._label)

@@ -1,0 +1,134 @@
+"""Plan and read a table or query of a database: `job.read(ctx).jdbc(...)`."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from airflow_bookmarks.core.database.dialects import dialect_named
+from airflow_bookmarks.core.database.table_name import parse_table
+from airflow_bookmarks.core.errors import OptionError
+from airflow_bookmarks.databases.address import DatabaseAddress
+from airflow_bookmarks.databases.database import open_database
+from airflow_bookmarks.sources.jdbc.recipe import Recipe, Relation
+from airflow_bookmarks.sources.jdbc.source import TableSource
+from airflow_bookmarks.spark.contexts.columns import ContextFrames, settled
+from airflow_bookmarks.spark.readers.jdbc import TableReader, spark_url
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from pyspark.sql import DataFrame
+    from pyspark.sql.types import StructType
+
+    from airflow_bookmarks.core.database.windows.partitions import PartitionOptions
+    from airflow_bookmarks.core.selection.bound import Bound
+    from airflow_bookmarks.databases.login import DatabaseLogin
+    from airflow_bookmarks.sources.jdbc.options import TableOptions
+    from airflow_bookmarks.sources.jdbc.position import TablePlan
+    from airflow_bookmarks.sources.jdbc.queries import Queries
+    from airflow_bookmarks.spark.contexts.scope import ReadScope
+
+# Names of Spark's JDBC source, in small letters, by which more or less would be read than the plan says.
+_REFUSED = {
+    "url": "it is the first argument of .jdbc(...)",
+    "dbtable": "give table=...",
+    "query": "give query=...",
+    "preparequery": "give query=...",
+    "predicates": "the window of the bookmark is read; split it by partitions=...",
+    "partitioncolumn": "give partition_column=...",
+    "lowerbound": "the window of the bookmark has its own ends",
+    "upperbound": "the window of the bookmark has its own ends",
+    "numpartitions": "give partitions=...",
+    "sessioninitstatement": "it could change the zone or the schema that the window is read in",
+    "pushdownlimit": "it would bound a part; give max_rows=...",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableReadOptions:
+    """The keywords of `BookmarkedReader.jdbc`, which says what each of them does."""
+
+    table: str | None
+    query: str | None
+    options: TableOptions
+    partitions: PartitionOptions
+    properties: Mapping[str, str]
+
+    @property
+    def relation(self) -> Relation:
+        """What is read.
+
+        Raises:
+            OptionError: both a table and a query are given, or neither.
+        """
+        if (self.table is None) is (self.query is None):
+            raise OptionError("give one of table=... and query=... to .jdbc(...). Nothing was read or changed.")
+        if self.table is not None:
+            return Relation(parse_table(self.table))
+        return Relation(query=(self.query or "").strip().rstrip(";"))
+
+
+def read_table(scope: ReadScope, url: str, wanted: TableReadOptions) -> DataFrame:
+    """Plan what is new in a table, store the plan, and return a frame over it.
+
+    Raises:
+        OptionError: an option that would open the window, or does not fit; or the job is sharded.
+        SourceError: it can't be planned.
+    """
+    _check(scope, wanted)
+    address = DatabaseAddress.parse(url)
+    login = scope.job.store.databases.login(address)
+    bound = scope.share.bound
+    options = wanted.options if not bound.is_given else replace(wanted.options, bound=_bound(scope, wanted))
+    scope.options.check_ends(options.bound)
+    recipe = Recipe(str(address), login.dialect, wanted.relation, options)
+    reader = _reader(login, recipe, wanted)
+    source = TableSource(reader.connect, recipe, scope.label)
+    plan = scope.run.plan(scope.ctx, source, on_source_change=scope.options.on_source_change)
+    return settled(scope, plan, _TableFrames(scope, reader))
+
+
+def _bound(scope: ReadScope, wanted: TableReadOptions) -> Bound:
+    given = scope.share.bound
+    twice = set(given.given()) & set(wanted.options.bound.given())
+    if twice:
+        raise scope.refused(f"{', '.join(sorted(twice))}: given to .jdbc(...) and to job.batches(...)")
+    return replace(wanted.options.bound, **{name: getattr(given, name) for name in given.given()})
+
+
+def _check(scope: ReadScope, wanted: TableReadOptions) -> None:
+    for name in wanted.properties:
+        if name.lower() in _REFUSED:
+            raise scope.refused(f"property {name!r} can't be used under a bookmark; {_REFUSED[name.lower()]}")
+    if scope.share.is_shard:
+        raise scope.refused("a table in a sharded job, each of whose shards would read all of it")
+    if scope.format is not None:
+        raise scope.refused(f"format {scope.format!r}: a table has none")
+    if scope.schema is not None:
+        raise scope.refused("a schema: a table has its own. Set types by the property customSchema, as in Spark")
+
+
+def _reader(login: DatabaseLogin, recipe: Recipe, wanted: TableReadOptions) -> TableReader:
+    @contextmanager
+    def connect() -> Iterator[Queries]:
+        with open_database(login) as database:
+            yield database
+
+    dialect = dialect_named(recipe.dialect)
+    properties = {**login.jdbc_properties(), **dict(wanted.properties)}
+    return TableReader(
+        spark_url(login), recipe.relation.sql(dialect), recipe.dialect, properties, wanted.partitions, connect
+    )
+
+
+class _TableFrames(ContextFrames["TablePlan"]):
+    """The frames of a context that reads a table."""
+
+    def __init__(self, scope: ReadScope, reader: TableReader) -> None:
+        self._scope, self._reader = scope, reader
+
+    def frame(self, plan: TablePlan, recorded: str | None, schema: StructType | None) -> DataFrame:
+        """Return the rows of a window; see `ContextFrames.frame`. An empty one has the columns of the table now."""
+        return self._reader.frame(self._scope.spark, plan, schema)

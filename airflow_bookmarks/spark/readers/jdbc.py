@@ -1,0 +1,109 @@
+"""Read the window of a plan from a table by Spark's own JDBC source, in parts side by side."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from airflow_bookmarks.core.database.dialects import dialect_named
+from airflow_bookmarks.core.database.key import KeyType
+from airflow_bookmarks.core.database.windows.partitions import PartitionOptions, hashed, ranges
+from airflow_bookmarks.core.errors import OptionError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import StructType
+
+    from airflow_bookmarks.core.database.dialect import Dialect
+    from airflow_bookmarks.databases.login import DatabaseLogin
+    from airflow_bookmarks.sources.jdbc.position import TablePlan
+    from airflow_bookmarks.sources.jdbc.queries import Connect
+
+# TIMESTAMP is shown in the zone of a session, and a window is in UTC.
+_IN_UTC = {"connectionTimeZone": "UTC", "forceConnectionTimeZoneToSession": "true"}
+
+
+@dataclass(frozen=True, slots=True)
+class TableReader:
+    """Makes frames over windows of one relation.
+
+    Args:
+        url: of JDBC, without a secret.
+        source: what is read, as SQL.
+        properties: those of Spark's JDBC source, user and password among them; they stay in the driver.
+        connect: opens a session for the planner; here for the ends of a column to split by.
+    """
+
+    url: str
+    source: str
+    dialect: str
+    properties: Mapping[str, str] = field(repr=False)
+    partitions: PartitionOptions
+    connect: Connect
+
+    def frame(self, spark: SparkSession, plan: TablePlan, schema: StructType | None) -> DataFrame:
+        """Return a frame over exactly the window of a plan; see `FrameReader.frame`.
+
+        The window stands in the query of each part, by value: each action reads the same one.
+        """
+        dialect = dialect_named(self.dialect)
+        condition = plan.window.condition(dialect, plan.leads_to.table)
+        parts = [condition] if plan.is_empty else [f"({condition}) AND {each}" for each in self._parts(plan, condition)]
+        return spark.read.jdbc(self.url, self.source, predicates=parts, properties=dict(self.properties))
+
+    def _parts(self, plan: TablePlan, condition: str) -> Sequence[str]:
+        dialect, wanted = dialect_named(self.dialect), self.partitions
+        if wanted.partitions == 1:
+            return ["1 = 1"]
+        if wanted.hash_expression is not None:
+            return hashed(dialect, f"({wanted.hash_expression})", wanted.partitions)
+        if wanted.hash_field is not None:
+            return hashed(dialect, dialect.quote(wanted.hash_field), wanted.partitions)
+        key = plan.leads_to.table.keys[0]
+        if wanted.column is None and key.type is not KeyType.INTEGER:
+            return hashed(dialect, ", ".join([dialect.as_text(key)]), wanted.partitions)
+        return self._ranges(dialect, wanted.column or key.name, condition)
+
+    def _ranges(self, dialect: Dialect, name: str, condition: str) -> Sequence[str]:
+        column = dialect.quote(name)
+        with self.connect() as queries:
+            rows = queries.rows(f"SELECT min({column}), max({column}) FROM {self.source} WHERE {condition}")
+        low, high = rows[0]
+        if low is None or high is None:
+            return ["1 = 1"]
+        ends = _integer(name, low), _integer(name, high)
+        return ranges(column, *ends, self.partitions.partitions, is_nullable=True)
+
+
+def _integer(name: str, value: Any) -> int:
+    text = str(value)
+    if not text.removeprefix("-").isdigit():
+        raise OptionError(
+            f"partition_column={name!r}: its values are no integers ({text[:40]!r}). Nothing was read or changed. "
+            f"Split by hash_field={name!r}."
+        )
+    return int(text)
+
+
+def spark_url(login: DatabaseLogin) -> str:
+    """Return the URL that Spark reads and writes a database by, without secrets.
+
+    Spark quotes the names of columns by the beginning of the URL. It does not know that of MariaDB, and would put them
+    in double quotes, which MariaDB takes for text: each value would be the name of its column. The driver of MariaDB
+    takes the URL of MySQL where that says so.
+
+    Raises:
+        OptionError: the driver can't do what a parameter says about TLS.
+    """
+    url = login.jdbc_url
+    more = {}
+    if login.dialect in ("mysql", "mariadb"):
+        more = {name: value for name, value in _IN_UTC.items() if name not in login.parameters}
+    if login.dialect == "mariadb":
+        url = f"jdbc:mysql:{url.removeprefix('jdbc:mariadb:')}"
+        more["permitMysqlScheme"] = "true"
+    if not more:
+        return url
+    return f"{url}{'&' if '?' in url else '?'}{'&'.join(f'{name}={value}' for name, value in more.items())}"

@@ -1,0 +1,103 @@
+"""Many writers at a time, and who ends what they have prepared."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import dataclass, field
+from queue import Empty, SimpleQueue
+from random import Random
+
+from airflow_bookmarks.databases.database import open_database
+from airflow_bookmarks.databases.login import DatabaseLogin
+from tests.chaos.writers.session import open_session
+from tests.chaos.writers.transaction import Transaction
+
+_ENDERS = 4
+_AT_A_TIME = 20  # transactions by one session
+
+
+@dataclass
+class Writers:
+    """Threads that write until `stop`; then each ends the transaction that it is in.
+
+    `faults` has what should not have happened.
+    """
+
+    login: DatabaseLogin
+    count: int
+    longest: float
+    seed: int
+    stop: threading.Event = field(default_factory=threading.Event)
+    faults: list[BaseException] = field(default_factory=list)
+    ended: int = 0
+    given_up: int = 0
+    _prepared: SimpleQueue[str] = field(default_factory=SimpleQueue)
+    _threads: list[threading.Thread] = field(default_factory=list)
+    _enders: list[threading.Thread] = field(default_factory=list)
+    _is_over: threading.Event = field(default_factory=threading.Event)
+
+    def start(self) -> None:
+        """Start all."""
+        self._threads = [self._thread(self._write, number) for number in range(self.count)]
+        self._enders = [self._thread(self._end_prepared, number) for number in range(_ENDERS)]
+        if self.login.dialect != "postgresql":
+            self._threads.append(self._thread(self._lock, 0))
+
+    def join(self) -> None:
+        """Wait until all have ended, and what they have prepared as well."""
+        for thread in self._threads:
+            thread.join()
+        self._is_over.set()
+        for thread in self._enders:
+            thread.join()
+
+    def _thread(self, work: Callable[[int], None], number: int) -> threading.Thread:
+        def run() -> None:
+            try:
+                work(number)
+            except Exception as error:  # noqa: BLE001 (it is told at the end, and fails the race)
+                self.faults.append(error)
+
+        thread = threading.Thread(target=run)
+        thread.start()
+        return thread
+
+    def _idle(self, seconds: float) -> None:
+        self.stop.wait(seconds)
+
+    def _write(self, number: int) -> None:
+        random, made = Random(f"{self.seed}/{number}"), 0
+        while not self.stop.is_set():
+            with closing(open_session(self.login)) as session:
+                for _ in range(_AT_A_TIME):
+                    made += 1
+                    name = f"w{number}-{made}"
+                    each = Transaction(session, random, self.longest, self._idle, name, self._prepared)
+                    is_ended = each.play()
+                    self.ended, self.given_up = self.ended + is_ended, self.given_up + (not is_ended)
+                    self._idle(self.longest * random.random() ** 3 / 10)
+                    if self.stop.is_set() or each.has_closed:
+                        break
+
+    def _end_prepared(self, number: int) -> None:
+        random = Random(f"{self.seed}/end/{number}")
+        with open_database(self.login) as database:
+            while True:
+                try:
+                    statement = self._prepared.get(timeout=0.1)
+                except Empty:
+                    if self._is_over.is_set():
+                        return
+                    continue
+                self._idle(self.longest * random.random() ** 2 / 4)
+                database.execute(statement)
+
+    def _lock(self, number: int) -> None:
+        """Make statements wait for their table again and again, which have their time already."""
+        with open_database(self.login) as database:
+            while not self.stop.wait(self.longest / 5):
+                database.execute("LOCK TABLES now_rows WRITE")
+                self._idle(self.longest / 10)
+                database.execute("UNLOCK TABLES")

@@ -1,0 +1,208 @@
+"""Tables through Spark's own JDBC source: `test_jdbc.py` runs these in a process with the drivers of databases."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import DataFrame
+
+from airflow_bookmarks.core.errors import OptionError, SchemaChangedError
+from airflow_bookmarks.lifecycle.changes.change import rewind, set_position
+from airflow_bookmarks.lifecycle.inspect.pending import pending
+from airflow_bookmarks.spark import BookmarkedJob
+from tests.databases.servers import new_database
+from tests.sources.jdbc.shop import Shop
+from tests.sources.jdbc.test_conformance import KnownLogin
+from tests.spark.lake import Lake, rows_of
+from tools.jars import fetch
+
+pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
+
+DIALECTS = ("postgresql", "mariadb")
+INSTANT = {"postgresql": "timestamptz", "mariadb": "timestamp(6)"}
+
+
+@pytest.fixture(scope="session")
+def more_conf() -> Mapping[str, str]:
+    """Start Spark with the drivers."""
+    jars = [str(jar) for name in DIALECTS for jar in sorted(fetch(name).glob("*.jar"))]
+    return {"spark.jars": ",".join(jars)}
+
+
+@pytest.fixture(params=DIALECTS)
+def shop(request: pytest.FixtureRequest, lake: Lake) -> Iterator[Shop]:
+    """Make a database with some orders, whose login the store knows."""
+    with new_database(request.getfixturevalue(f"{request.param}_server")) as login:
+        made = Shop(login)
+        lake.store.databases = KnownLogin(login)
+        made.run(
+            f"CREATE TABLE orders (id int PRIMARY KEY, at {INSTANT[login.dialect]}, region varchar(9), amount int)"
+        )
+        add(made, 1, 2, 3)
+        yield made
+
+
+def add(shop: Shop, *ids: int) -> None:
+    rows = ", ".join(f"({each}, '2013-01-31 00:00:00.00000{each % 10}', 'r{each % 3}', {each})" for each in ids)
+    shop.run(f"INSERT INTO orders VALUES {rows}")
+
+
+def read(job: BookmarkedJob, *table: str, **how: Any) -> DataFrame:
+    return job.read("orders").jdbc("conn:shop", *(table or ("orders",)), **{"keys": ["id"], **how})
+
+
+def ids(frame: DataFrame) -> list[int]:
+    return sorted(row.id for row in frame.select("id").collect())
+
+
+def run(lake: Lake, **how: Any) -> list[int]:
+    with lake.job() as job:
+        return ids(read(job, **how))
+
+
+def test_each_row_is_read_once(lake: Lake, shop: Shop) -> None:
+    assert [run(lake), run(lake)] == [[1, 2, 3], []]
+    add(shop, 4)
+    assert run(lake) == [4]
+
+
+def test_each_action_reads_the_same_window(lake: Lake, shop: Shop) -> None:
+    with lake.job() as job:
+        frame = read(job)
+        add(shop, 4)
+        assert [ids(frame), frame.count()] == [[1, 2, 3], 3]
+    assert run(lake) == [4]
+
+
+def test_rows_land_in_a_managed_sink_once(lake: Lake, shop: Shop) -> None:
+    for _ in range(2):
+        with lake.job() as job:
+            job.write(read(job), "copy").parquet(lake.path("copy"))
+    assert ids(lake.spark.read.parquet(lake.path("copy"))) == [1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    "how",
+    [
+        {"partitions": 3},
+        {"partitions": 3, "partition_column": "amount"},
+        {"partitions": 3, "hash_field": "region"},
+        {"partitions": 3, "hash_expression": "id + 1"},
+        {"partitions": 40},
+        {"partitions": 3, "keys": ["at", "id"]},
+    ],
+    ids=str,
+)
+def test_parts_hold_each_row_once(lake: Lake, shop: Shop, how: dict[str, Any]) -> None:
+    shop.run("INSERT INTO orders (id, at) VALUES (-5, '2013-01-30'), (900, '2013-01-30')")  # nothing to split them by
+    with lake.job() as job:
+        frame = read(job, **how)
+        assert ids(frame) == [-5, 1, 2, 3, 900]
+
+
+def test_filters_and_columns_are_pushed_into_the_query(
+    lake: Lake, shop: Shop, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with lake.job() as job:
+        read(job).where("amount > 2").select("region").explain()
+        plan = capsys.readouterr().out
+    assert "GreaterThan(amount,2)" in plan
+    assert "ReadSchema: struct<region:string>" in plan
+
+
+def test_rows_are_found_in_whatever_zone_the_session_is(lake: Lake, shop: Shop) -> None:
+    lake.spark.conf.set("spark.sql.session.timeZone", "America/New_York")
+    assert run(lake, keys=["at", "id"]) == [1, 2, 3]
+    shop.run("INSERT INTO orders (id, at) VALUES (4, '2013-01-31 00:00:00.000003')")  # tied with number 3
+    assert run(lake, keys=["at", "id"]) == [4]
+
+
+VALUES = {
+    "postgresql": {
+        "bigint": ["-9223372036854775808", "9223372036854775807"],
+        "numeric(38, 10)": ["0.0000000001", "1234567890123456789012345678.0123456789"],
+        "date": ["'1752-09-14'", "'2013-01-31'"],
+        "timestamptz": ["'1900-01-01 00:00:00.000001+00'", "'2013-01-31 23:59:59.999999+00'"],
+        "timestamp": ["'1900-01-01 00:00:00.000001'", "'2013-01-31 23:59:59.999999'"],
+        "uuid": ["'00000000-0000-0000-0000-000000000001'", "'ffffffff-ffff-ffff-ffff-ffffffffffff'"],
+        "text": ["''", "'B'", "'a'", "'a''\\b%'", "'ä'", "'\U0001f600'"],
+    },
+    "mariadb": {
+        "bigint unsigned": ["0", "9223372036854775808", "18446744073709551615"],
+        "decimal(38, 10)": ["0.0000000001", "1234567890123456789012345678.0123456789"],
+        "date": ["'1752-09-14'", "'2013-01-31'"],
+        "datetime(6)": ["'1900-01-01 00:00:00.000001'", "'2013-01-31 23:59:59.999999'"],
+        "timestamp(6)": ["'1990-01-01 00:00:00.000001'", "'2013-01-31 23:59:59.999999'"],
+        "bit(60)": ["1", "1152921504606846975"],
+        "varchar(20) COLLATE utf8mb4_bin": ["''", "'B'", "'a'", "'a''\\\\b%'", "'ä'", "'\U0001f600'"],
+    },
+}
+
+
+@pytest.mark.parametrize("place", range(7))
+def test_each_value_of_each_type_is_an_end_of_a_window_once(lake: Lake, shop: Shop, place: int) -> None:
+    declared, values = list(VALUES[shop.login.dialect].items())[place]
+    shop.run(f"CREATE TABLE typed (k {declared} PRIMARY KEY, id int)")
+    for number, value in enumerate(values):
+        shop.run(f"INSERT INTO typed VALUES ({value}, {number})")
+        with lake.job(f"of_{place}") as job:
+            assert ids(read(job, "typed", keys=["k"], zone="UTC")) == [number]
+    with lake.job(f"of_{place}") as job:
+        assert ids(read(job, "typed", keys=["k"], zone="UTC")) == []
+    with lake.job(f"all_of_{place}") as job:
+        assert ids(read(job, "typed", keys=["k"], zone="UTC")) == list(range(len(values)))
+
+
+def test_query_in_place_of_a_table(lake: Lake, shop: Shop) -> None:
+    query = "SELECT id, amount * 2 AS twice FROM orders WHERE region <> 'r0';"
+    if shop.login.dialect == "mariadb":
+        with pytest.raises(OptionError, match="Make a view of it"), lake.job() as job:
+            job.read("orders").jdbc("conn:shop", query=query, keys=["id"])
+        return
+    with lake.job() as job:
+        assert rows_of(job.read("orders").jdbc("conn:shop", query=query, keys=["id"])) == [(1, 2), (2, 4)]
+
+
+@pytest.mark.parametrize("name", ["dbtable", "partitionColumn", "sessionInitStatement", "query", "lowerBound"])
+def test_property_that_would_change_which_rows_are_read_is_refused(lake: Lake, shop: Shop, name: str) -> None:
+    with pytest.raises(OptionError, match=f"property '{name}' can't be used under a bookmark"), lake.job() as job:
+        read(job, properties={name: "1"})
+
+
+def test_columns_that_change_stop_the_run(lake: Lake, shop: Shop) -> None:
+    run(lake)
+    shop.run("ALTER TABLE orders DROP COLUMN amount")
+    shop.run("INSERT INTO orders (id) VALUES (4)")
+    with pytest.raises(SchemaChangedError, match="amount"):
+        run(lake)
+
+
+def test_loop_reads_in_parts_each_with_its_own_commit(lake: Lake, shop: Shop) -> None:
+    found = []
+    for batch in lake.job().batches(max_rows=2):
+        with batch as job:
+            found.append(ids(read(job)))
+    assert found == [[1, 2], [3]]
+
+
+def test_pending_rewind_and_set_know_tables(lake: Lake, shop: Shop) -> None:
+    run(lake)
+    add(shop, 4, 5)
+    (waiting,) = pending(lake.store, "copy").contexts
+    assert (waiting.amount_in_words, waiting.unknown) == ("2 rows", None)
+    assert run(lake) == [4, 5]
+    rewind(lake.store, "copy", 1, reason="a test", who="ada")
+    assert run(lake) == [4, 5]
+    set_position(lake.store, "copy", "orders", "2", reason="a test", who="ada")
+    assert run(lake) == [3, 4, 5]
+    assert lake.store.head("copy").contexts["orders"].watermark == "5"
+
+
+def test_no_secret_is_in_the_state(lake: Lake, shop: Shop, tmp_path: Path) -> None:
+    run(lake)
+    state: bytes = b"".join(path.read_bytes() for path in tmp_path.glob("bookmarks.db*"))
+    assert b"conn:shop" in state
+    assert str(shop.login.password).encode() not in state

@@ -1,0 +1,304 @@
+"""Promises on tables of a database as outputs (SINK-4, SINK-8), with Spark and the real JDBC drivers.
+
+`test_jdbc_sink.py` runs them in a process of its own: the jars of the drivers have to be there when Spark starts.
+"""
+
+from __future__ import annotations
+
+import logging
+import sqlite3
+from collections.abc import Callable, Iterator, Mapping
+from datetime import date, datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import DataFrame
+
+from airflow_bookmarks.core.errors import MisuseError, OptionError, PublishError
+from airflow_bookmarks.core.run import RunState
+from airflow_bookmarks.databases.database import open_database
+from airflow_bookmarks.databases.login import DatabaseLogin
+from airflow_bookmarks.sinks.jdbc.publish import TablePublication
+from tests.databases.servers import new_database
+from tests.spark.lake import Lake
+from tools.jars import fetch
+
+pytestmark = pytest.mark.spark
+
+
+@pytest.fixture(scope="session")
+def more_conf() -> Mapping[str, str]:
+    """Put the drivers beside Spark's own jars."""
+    jars = [jar for name in ("postgresql", "mariadb") for jar in fetch(name).glob("*.jar")]
+    return {"spark.driver.extraClassPath": ":".join(map(str, jars))}
+
+
+@pytest.fixture(params=["postgresql", "mariadb"])
+def dw(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[Warehouse]:
+    """Make an empty database, whose login is that of the connection `dw`."""
+    with new_database(request.getfixturevalue(f"{request.param}_server")) as login:
+        yield Warehouse.entered(login, monkeypatch)
+
+
+@pytest.fixture
+def pg(postgresql_server: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Warehouse]:
+    """Make an empty database in PostgreSQL."""
+    with new_database(postgresql_server) as login:
+        yield Warehouse.entered(login, monkeypatch)
+
+
+class Warehouse:
+    """A database, as somebody sees it who has nothing to do with the job."""
+
+    def __init__(self, login: DatabaseLogin) -> None:
+        self.login = login
+
+    @classmethod
+    def entered(cls, login: DatabaseLogin, monkeypatch: pytest.MonkeyPatch) -> Warehouse:
+        scheme = "mysql" if login.dialect == "mariadb" else login.dialect
+        kind = "mariadb" if login.dialect == "mariadb" else scheme
+        uri = f"{kind}://{login.user}:{login.password}@{login.host}:{login.port}/{login.database}"
+        monkeypatch.setenv("AIRFLOW_CONN_DW", uri)
+        return cls(login)
+
+    def run(self, *statements: str) -> None:
+        with open_database(self.login) as database:
+            for statement in statements:
+                database.execute(statement)
+
+    def rows(self, query: str) -> list[tuple[Any, ...]]:
+        with open_database(self.login) as database:
+            return database.rows(query)
+
+    def tables(self) -> list[str]:
+        where = "table_schema = 'public'" if self.login.dialect == "postgresql" else "table_schema = database()"
+        return sorted(name for (name,) in self.rows(f"SELECT table_name FROM information_schema.tables WHERE {where}"))
+
+
+def people(lake: Lake, *rows: tuple[int, str, int]) -> DataFrame:
+    return lake.spark.createDataFrame(list(rows), "id INT, name STRING, version INT").repartition(2)
+
+
+def test_append_is_seen_after_the_commit_and_not_before(lake: Lake, dw: Warehouse) -> None:
+    dw.run("CREATE TABLE dim (id int, name varchar(20), version int)")
+    for number in (1, 2):
+        with lake.job() as job:
+            job.write(people(lake, (number, "a", 1)), "dim").jdbc("conn:dw", "dim")
+            assert len(dw.rows("SELECT * FROM dim")) == number - 1
+    assert sorted(dw.rows("SELECT * FROM dim")) == [(1, "a", 1), (2, "a", 1)]
+    assert dw.tables() == ["_bookmarks_tokens", "dim"]
+    assert job.summary is not None
+    assert job.summary["outputs"]["dim"]["rows"] == 1
+
+
+def test_table_that_is_not_there_is_made_by_what_spark_knows(lake: Lake, dw: Warehouse) -> None:
+    with lake.job() as job:
+        job.write(people(lake, (1, "a", 1), (2, "b", 1)), "dim").jdbc("conn:dw", "dim")
+        assert "dim" not in dw.tables()
+    assert sorted(dw.rows("SELECT id, name, version FROM dim")) == [(1, "a", 1), (2, "b", 1)]
+
+
+def test_upsert_replaces_rows_of_a_key_by_the_greatest(lake: Lake, dw: Warehouse) -> None:
+    dw.run(
+        "CREATE TABLE dim (id int PRIMARY KEY, name varchar(20), version int, kept int)",
+        "INSERT INTO dim VALUES (1, 'old', 0, 7), (3, 'other', 0, 7)",
+    )
+    with lake.job() as job:
+        frame = people(lake, (1, "a", 1), (1, "c", 3), (1, "b", 2), (2, "d", 1))
+        job.write(frame, "dim").upsert("id", order_by="version").jdbc("conn:dw", "dim")
+    assert sorted(dw.rows("SELECT * FROM dim")) == [(1, "c", 3, 7), (2, "d", 1, None), (3, "other", 0, 7)]
+
+
+def test_upsert_into_a_table_that_is_not_there_makes_it_with_the_key(lake: Lake, dw: Warehouse) -> None:
+    for name in ("a", "b"):
+        with lake.job() as job:
+            job.write(people(lake, (1, name, 1)), "dim").upsert(["id"]).jdbc("conn:dw", "dim")
+    assert dw.rows("SELECT id, name FROM dim") == [(1, "b")]
+
+
+def test_overwrite_replaces_all_rows_in_the_publish(lake: Lake, dw: Warehouse) -> None:
+    dw.run("CREATE TABLE dim (id int, name varchar(20), version int)", "INSERT INTO dim VALUES (9, 'old', 0)")
+    with lake.job() as job:
+        job.write(people(lake, (1, "a", 1)), "dim").mode("overwrite").jdbc("conn:dw", "dim")
+        assert dw.rows("SELECT id FROM dim") == [(9,)]
+    assert dw.rows("SELECT id FROM dim") == [(1,)]
+
+
+def test_odd_names_and_columns_in_another_order_find_their_places(lake: Lake, dw: Warehouse) -> None:
+    mark = "`" if dw.login.dialect == "mariadb" else '"'
+    table, first, second = (f"{mark}{name}{mark}" for name in ("Dim é 2013", "Größe in cm", "select"))
+    dw.run(f"CREATE TABLE {table} ({first} int, {second} varchar(20), other int)")
+    with lake.job() as job:
+        frame = lake.spark.createDataFrame([("a", 1)], "`select` STRING, `Größe in cm` INT")
+        job.write(frame, "dim").jdbc("conn:dw", '"Dim é 2013"')
+    assert dw.rows(f"SELECT * FROM {table}") == [(1, "a", None)]
+
+
+def test_types_of_the_table_are_kept_where_spark_has_no_such_type(lake: Lake, pg: Warehouse) -> None:
+    pg.run(
+        "CREATE TYPE mood AS ENUM ('sad', 'happy')",
+        "CREATE TABLE dim (u uuid, j jsonb, m mood, n numeric(38, 10), d date, at timestamptz, local timestamp, "
+        "b bytea)",
+    )
+    schema = "u STRING, j STRING, m STRING, n DECIMAL(38,10), d DATE, at TIMESTAMP, local TIMESTAMP_NTZ, b BINARY"
+    moment = datetime.fromisoformat("2013-01-31T23:59:58.123456+00:00")
+    number = Decimal("1234567890123456789012345678.0123456789")
+    row = ("0b2f4c4e-8e1c-4a5e-9d7f-000000000001", '{"a": 1}', "happy", number, date(2013, 1, 31), moment)
+    local = datetime(2013, 1, 31, 23, 59, 58, 123456)  # noqa: DTZ001 (a time without a zone)
+    with lake.job() as job:
+        frame = lake.spark.createDataFrame([(*row, local, bytearray(b"\x00\xff"))], schema)
+        job.write(frame, "dim").jdbc("conn:dw", "public.dim")
+    query = "SELECT u::text, j->>'a', m::text, n, d, at, local, b FROM dim"
+    assert pg.rows(query) == [(row[0], "1", "happy", number, row[4], moment, local, b"\x00\xff")]
+
+
+def test_stage_and_tokens_lie_in_the_schema_that_is_named(lake: Lake, pg: Warehouse) -> None:
+    pg.run("CREATE SCHEMA scratch", "CREATE TABLE dim (id int, name text, version int)")
+    with lake.job() as job:
+        job.write(people(lake, (1, "a", 1)), "dim", staging="scratch").jdbc("conn:dw", "public.dim")
+        staged = pg.rows("SELECT tablename FROM pg_tables WHERE schemaname = 'scratch' ORDER BY 1")
+        assert [name[:4] for (name,) in staged] == ["_bm_", "_boo"]
+        assert pg.tables() == ["dim"]
+    assert pg.rows("SELECT id FROM dim") == [(1,)]
+    assert pg.rows("SELECT tablename FROM pg_tables WHERE schemaname = 'scratch'") == [("_bookmarks_tokens",)]
+
+
+def test_run_that_dies_before_its_publish_is_finished_by_the_next(
+    lake: Lake, pg: Warehouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pg.run("CREATE TABLE dim (id int, name text, version int)")
+
+    class DeathError(BaseException):
+        """The end of a process."""
+
+    def die(self: TablePublication, *args: object) -> int:
+        raise DeathError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(TablePublication, "publish", die)
+        with pytest.raises(DeathError), lake.job() as job:
+            job.write(people(lake, (1, "a", 1)), "dim").jdbc("conn:dw", "dim")
+    assert pg.rows("SELECT * FROM dim") == []
+    with lake.job():
+        assert pg.rows("SELECT id FROM dim") == [(1,)]
+    assert pg.tables() == ["_bookmarks_tokens", "dim"]
+
+
+def test_publish_that_a_constraint_refuses_stays_due_and_keeps_its_rows(lake: Lake, pg: Warehouse) -> None:
+    pg.run("CREATE TABLE dim (id int, name text, version int CHECK (version > 0))")
+    why = r"dim_version_check.*stay in the table public\._bm_.*stays due"
+    with pytest.raises(PublishError, match=why), lake.job() as job:
+        job.write(people(lake, (1, "a", 1), (2, "b", 0)), "dim").jdbc("conn:dw", "dim")
+    assert pg.rows("SELECT * FROM dim") == []
+    run = lake.store.run("copy", lake.head().publishing)  # type: ignore[arg-type]
+    assert run is not None
+    assert run.state is RunState.COMMITTED
+    pg.run("ALTER TABLE dim DROP CONSTRAINT dim_version_check")
+    with lake.job():
+        pass
+    assert sorted(pg.rows("SELECT id FROM dim")) == [(1,), (2,)]
+
+
+def test_password_is_neither_in_state_nor_in_the_log(
+    lake: Lake, pg: Warehouse, caplog: pytest.LogCaptureFixture, tmp_path: Path
+) -> None:
+    caplog.set_level(logging.DEBUG, "airflow_bookmarks")  # that of py4j shows what Spark is given
+    with lake.job() as job:
+        job.write(people(lake, (1, "a", 1)), "dim").jdbc("conn:dw", "dim")
+    password = pg.login.password
+    assert password
+    (path,) = tmp_path.glob("bookmarks.db")
+    with sqlite3.connect(path) as database:
+        state = "\n".join(database.iterdump())
+    assert "conn:dw#public.dim" in state
+    assert password not in state
+    assert password not in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("write", "why"),
+    [
+        (lambda job, frame: job.write(frame, "o").jdbc("conn:dw", "lacking"), "has no column 'version'"),
+        (lambda job, frame: job.write(frame, "o").upsert("name").jdbc("conn:dw", "dim"), "whose unique keys are: id"),
+        (lambda job, frame: job.write(frame, "o").upsert("no").jdbc("conn:dw", "dim"), "names the column 'no'"),
+        (lambda job, frame: job.write(frame, "o").upsert([]), "give the names of columns"),
+        (lambda job, frame: job.write(frame, "o").upsert("id").mode("overwrite").jdbc("conn:dw", "dim"), "deletes all"),
+        (lambda job, frame: job.write(frame, "o").upsert("id").save("/lake/o"), "can't be done with files"),
+        (lambda job, frame: job.write(frame, "o").partitionBy("id").jdbc("conn:dw", "dim"), "has no folders"),
+        (lambda job, frame: job.write(frame, "o").jdbc("conn:nowhere", "dim"), "AIRFLOW_CONN_NOWHERE"),
+        (
+            lambda job, frame: job.write(frame, "o").jdbc("jdbc:postgresql://u:p@h/d", "dim"),
+            "holds a user or a password",
+        ),
+        (lambda job, frame: job.write(frame, "o").jdbc("conn:dw", "a.b.c"), "is no name of a table"),
+        (
+            lambda job, frame: job.write(frame, "o").jdbc("conn:dw", "dim", properties={"password": "x"}),
+            "has to find the login",
+        ),
+        (lambda job, frame: job.write(frame, "o").option("truncate", True).jdbc("conn:dw", "dim"), "truncate"),
+    ],
+)
+def test_write_that_can_t_be_done_is_refused_before_anything_is_written(
+    lake: Lake, pg: Warehouse, write: Callable[[Any, DataFrame], object], why: str
+) -> None:
+    pg.run("CREATE TABLE dim (id int PRIMARY KEY, name text, version int)", "CREATE TABLE lacking (id int, name text)")
+    with (
+        pytest.raises(MisuseError, match="was not written"),
+        lake.job() as job,
+        pytest.raises(OptionError, match=why),
+    ):
+        write(job, people(lake, (1, "a", 1)))
+    assert pg.tables() == ["dim", "lacking"]
+    assert lake.head().run_number == 0
+
+
+@pytest.mark.parametrize("option", ["pause", "disable"])
+def test_run_without_a_commit_writes_to_no_table(lake: Lake, pg: Warehouse, option: str) -> None:
+    with pytest.raises(OptionError, match="makes rows visible after a commit alone"), lake.job(option=option) as job:
+        job.write(people(lake, (1, "a", 1)), "dim").jdbc("conn:dw", "dim")
+    assert pg.tables() == []
+
+
+@pytest.mark.parametrize(
+    ("rows", "order_by", "why"),
+    [
+        ([(None, "a", 1), (2, "b", 1)], None, "1 rows for .* have NULL in a key"),
+        ([(1, "a", 1), (1, "b", 1), (2, "c", 1)], None, "1 keys .* have several rows"),
+    ],
+)
+def test_rows_that_no_key_tells_block_the_commit(
+    lake: Lake, pg: Warehouse, rows: list[Any], order_by: str | None, why: str
+) -> None:
+    pg.run("CREATE TABLE dim (id int PRIMARY KEY, name text, version int)")
+    with pytest.raises(PublishError, match=why), lake.job() as job:
+        job.write(people(lake, *rows), "dim").upsert("id", order_by=order_by).jdbc("conn:dw", "dim")
+    assert pg.rows("SELECT * FROM dim") == []
+    assert lake.head().run_number == 0
+
+
+def test_failed_task_leaves_nothing_visible_and_its_tables_are_swept(lake: Lake, pg: Warehouse) -> None:
+    pg.run("CREATE TABLE dim (id int, name text, version int)")
+    frame = people(lake, (1, "a", 1), (2, "b", 2)).selectExpr(
+        "id", "name", "IF(id = 2, raise_error('boom'), version) AS version"
+    )
+    with pytest.raises(Exception, match="boom"), lake.job() as job:
+        job.write(frame, "dim").jdbc("conn:dw", "dim")
+    assert pg.rows("SELECT * FROM dim") == []
+    assert [name for name in pg.tables() if name.startswith("_bm_")] != []
+    with lake.job():
+        assert pg.tables() == ["_bookmarks_tokens", "dim"]
+
+
+def test_job_that_lost_its_bookmark_does_not_lose_rows_silently(lake: Lake, pg: Warehouse) -> None:
+    for _ in range(2):
+        with lake.job() as job:
+            job.write(people(lake, (1, "a", 1)), "dim").jdbc("conn:dw", "dim")
+    pg.run("UPDATE _bookmarks_tokens SET fence = 1000")  # as if the store had been restored from an old backup
+    with (
+        pytest.raises(PublishError, match=r"a run of fence 1000 has published.*its bookmark was lost"),
+        lake.job() as job,
+    ):
+        job.write(people(lake, (1, "a", 1)), "dim").jdbc("conn:dw", "dim")
+    assert len(pg.rows("SELECT * FROM dim")) == 2

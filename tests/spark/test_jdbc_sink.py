@@ -1,0 +1,21 @@
+"""Promises on tables of a database as outputs: those of `jdbc_sink_promises.py`, run with a Spark of their own."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.spark import jdbc_sink_promises
+from tests.spark.own_process import Outcome, names_of, outcomes_of
+
+# A group of its own: another process may run this while the classic session is busy.
+pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark-jdbc")]
+
+
+@pytest.fixture(scope="module")
+def outcomes(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Outcome]:
+    return outcomes_of(jdbc_sink_promises, tmp_path_factory.mktemp("jdbc"))
+
+
+@pytest.mark.parametrize("promise", names_of(jdbc_sink_promises))
+def test_on_databases(outcomes: dict[str, Outcome], promise: str) -> None:
+    outcomes[promise].check()
