@@ -173,18 +173,18 @@ class DatabaseLogin:
         """Return the login in the fields of an Airflow connection; `what` names it in messages.
 
         Raises:
-            OptionError: of a kind that is not known, or incomplete.
+            OptionError: of a type that is not known, or incomplete.
         """
-        kind = (conn_type or "").lower()
-        if kind == "jdbc":
+        declared = (conn_type or "").lower()
+        if declared == "jdbc":
             # Airflow's type for all that has a JDBC driver: the URL stands in the field of the host.
             location = DatabaseAddress.parse(host or "").location
             if location is None:
                 raise _wrong(what, "has no JDBC URL as its host")
             return cls._of_location(location, login, password, extra)
-        dialect = _DIALECTS.get(kind)
+        dialect = _DIALECTS.get(declared)
         if dialect is None:
-            raise _wrong(what, f"has the type {kind!r}; known are {', '.join(sorted(_DIALECTS))} and jdbc")
+            raise _wrong(what, f"has the type {declared!r}; known are {', '.join(sorted(_DIALECTS))} and jdbc")
         if dialect == "sqlite":
             return cls("sqlite", None, None, _file_of(host, schema, what))
         missing = [name for name, value in (("host", host), ("schema (the database)", schema)) if not value]

@@ -82,7 +82,7 @@ def test_what_spark_does_not_know_either_is_no_attribute(lake: Lake) -> None:
     assert "self" not in inspect.signature(job.read).parameters
 
 
-@pytest.mark.parametrize("name", ["table", "jdbc"])
+@pytest.mark.parametrize("name", ["table"])
 def test_source_that_has_no_bookmark_is_refused_with_what_to_call(lake: Lake, name: str) -> None:
     with lake.job() as job:
         with pytest.raises(OptionError, match=rf"{name}\(\.\.\.\) has no bookmark here.*spark\.read\.{name}"):
