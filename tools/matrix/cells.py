@@ -7,7 +7,10 @@ from dataclasses import dataclass, replace
 NEWEST = "constraints.txt"
 
 # What the tests of the driver side use beside the driver's own boto3 and numpy: no Airflow among it.
-_DRIVER_TESTS = ("boto3", "numpy", "fsspec", "hypothesis", "moto[server]", "psutil", "pytest", "pytest-xdist", "pyyaml")
+_DRIVER_TESTS = (
+    *("boto3", "numpy", "fsspec", "hypothesis", "moto[server]", "psutil", "pytest", "pytest-xdist", "pyyaml"),
+    *("sqlalchemy", "psycopg[binary]", "PyMySQL"),  # of the extras for databases
+)
 _RUNTIME = ("tests/spark",)
 _WITH_3_5 = ("numpy==1.26.4", "pandas==2.3.3", "pyarrow==17.0.0")  # its Connect client wants NumPy 1
 _DRIVER = ("tests/core", "tests/store", "tests/sources", "tests/sinks", "tests/lifecycle", "tests/testing")
