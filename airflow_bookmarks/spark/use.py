@@ -218,7 +218,8 @@ class Uses:
         """
         if not query.is_known or not names_columns_once(spark):
             return ()
-        return tuple(ctx for ctx in self._inputs if not self._marks_of(ctx).isdisjoint(query.marks))
+        # A copy: another thread of the script may be reading a context.
+        return tuple(ctx for ctx in tuple(self._inputs) if not self._marks_of(ctx).isdisjoint(query.marks))
 
     def are_empty(self, contexts: Sequence[str]) -> bool:
         """Whether there are some, and none of them has anything new."""
@@ -239,12 +240,12 @@ class Uses:
         if not self._observed and not self._marks:
             yield
             return
-        prepared = [observed for observed, _ in self._observed.values() if observed.expect_write(query)]
+        prepared = [observed for observed, _ in tuple(self._observed.values()) if observed.expect_write(query)]
         yield
         self._outputs += 1
         for observed in prepared:
             observed.note_write(query)
-        for ctx in [ctx for ctx, marks in self._marks.items() if query.is_made_from(marks)]:
+        for ctx in [ctx for ctx, marks in tuple(self._marks.items()) if query.is_made_from(marks)]:
             del self._marks[ctx]
 
     def settle(self, run: RunSession) -> None:
