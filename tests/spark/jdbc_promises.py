@@ -19,7 +19,7 @@ from tests.sources.jdbc.test_conformance import KnownLogin
 from tests.spark.lake import Lake, rows_of
 from tools.jars import fetch
 
-pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
+pytestmark = pytest.mark.spark
 
 DIALECTS = ("postgresql", "mariadb")
 INSTANT = {"postgresql": "timestamptz", "mariadb": "timestamp(6)"}
