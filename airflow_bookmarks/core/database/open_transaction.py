@@ -29,11 +29,11 @@ class OpenTransaction:
         """Whether another one, which is gone, may go on as this one."""
         return self.stage > other.stage and self.owner in (other.owner, None)
 
-    def begun_with(self, other: OpenTransaction) -> OpenTransaction:
-        """Return it as begun no later than another one, which may go on as this one."""
-        if other.since is None or self.since is None:
-            return replace(self, since=other.since)
-        return replace(self, since=min(self.since, other.since))
+    def begun_with(self, others: Iterable[OpenTransaction]) -> OpenTransaction:
+        """Return it as begun no later than others that may go on as this one; not known if it is not of one of them."""
+        times = [each.since for each in others]
+        known = [each for each in (*times, self.since) if each is not None]
+        return replace(self, since=None if None in times else min(known))
 
 
 def still_open(left: Iterable[OpenTransaction], found: Iterable[OpenTransaction]) -> tuple[OpenTransaction, ...]:
@@ -45,11 +45,10 @@ def still_open(left: Iterable[OpenTransaction], found: Iterable[OpenTransaction]
     listed = {each.id: each for each in found}
     waited = tuple(left)
     kept = {each.id: each for each in waited if each.id in listed}
-    for gone in waited:
-        if gone.id not in listed:
-            for each in listed.values():
-                if each.may_continue(gone):
-                    kept[each.id] = kept.get(each.id, each).begun_with(gone)
+    gone = [each for each in waited if each.id not in listed]
+    for each in listed.values():
+        if before := [one for one in gone if each.may_continue(one)]:
+            kept[each.id] = each.begun_with([*before, *([kept[each.id]] if each.id in kept else [])])
     return tuple(kept.values())
 
 
