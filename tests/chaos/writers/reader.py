@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections import Counter
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -28,6 +29,7 @@ from airflow_bookmarks.testing.crash import SimulatedCrash
 from airflow_bookmarks.testing.driver import DriverStore
 from airflow_bookmarks.testing.memory import memory_store
 from tests.chaos.writers.table import RaceTable, Rows
+from tools.patience import STUCK_S
 
 _KILLED = 0.3  # of the runs
 _POINTS = tuple(Failpoint)
@@ -69,8 +71,10 @@ class Reader:
             with memory_store() as store:
                 while not self.stop.wait(self._random.random() / 2):
                     self._attempts(store)
+                deadline = time.monotonic() + STUCK_S
                 while self._attempts(store):
-                    pass
+                    if time.monotonic() > deadline:
+                        raise RuntimeError(f"{self.table.name}: rows are still not settled, and nobody writes")
         except Exception as error:  # noqa: BLE001 (it is told at the end, and fails the race)
             self.faults.append(error)
 

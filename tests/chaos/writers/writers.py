@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import faulthandler
 import threading
+import time
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass, field
@@ -13,6 +15,7 @@ from airflow_bookmarks.databases.database import open_database
 from airflow_bookmarks.databases.login import DatabaseLogin
 from tests.chaos.writers.session import open_session
 from tests.chaos.writers.transaction import Transaction
+from tools.patience import STUCK_S
 
 _ENDERS = 4
 _AT_A_TIME = 20  # transactions by one session
@@ -46,12 +49,14 @@ class Writers:
             self._threads.append(self._thread(self._lock, 0))
 
     def join(self) -> None:
-        """Wait until all have ended, and what they have prepared as well."""
-        for thread in self._threads:
-            thread.join()
+        """Wait until all have ended, and what they have prepared as well.
+
+        Raises:
+            RuntimeError: one does not end.
+        """
+        _join(self._threads)
         self._is_over.set()
-        for thread in self._enders:
-            thread.join()
+        _join(self._enders)
 
     def _thread(self, work: Callable[[int], None], number: int) -> threading.Thread:
         def run() -> None:
@@ -60,7 +65,7 @@ class Writers:
             except Exception as error:  # noqa: BLE001 (it is told at the end, and fails the race)
                 self.faults.append(error)
 
-        thread = threading.Thread(target=run)
+        thread = threading.Thread(target=run, daemon=True)
         thread.start()
         return thread
 
@@ -101,3 +106,12 @@ class Writers:
                 database.execute("LOCK TABLES now_rows WRITE")
                 self._idle(self.longest / 10)
                 database.execute("UNLOCK TABLES")
+
+
+def _join(threads: list[threading.Thread]) -> None:
+    deadline = time.monotonic() + STUCK_S
+    for thread in threads:
+        thread.join(max(0.0, deadline - time.monotonic()))
+    if stuck := [thread.name for thread in threads if thread.is_alive()]:
+        faulthandler.dump_traceback()
+        raise RuntimeError(f"{len(stuck)} writers do not end: {', '.join(stuck)}")
