@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
+from airflow_bookmarks.core.database.dialect import Dialect
 from airflow_bookmarks.core.database.dialects import dialect_named
 from airflow_bookmarks.core.database.windows.window import KeyWindow
 from airflow_bookmarks.core.rules.start import BEGINNING, Start
@@ -29,6 +30,11 @@ class Shop:
     login: DatabaseLogin
     position: bytes | None = None
     plans: list[TablePlan] = field(default_factory=list)
+
+    @property
+    def dialect(self) -> Dialect:
+        """The SQL of the database."""
+        return dialect_named(self.login.dialect)
 
     def run(self, sql: str) -> int:
         with open_database(self.login) as database:
