@@ -3,6 +3,10 @@
 A row may be committed after one with a higher key was read: its transaction was open when the end was taken. So the end
 is taken first, then all transactions that are open are waited for. Those that begin later get later keys: a sequence
 and a clock go forward.
+
+No waiting helps where a key is given out before the transaction that writes it, or by another clock: by a sequence with
+CACHE above 1, an application that takes numbers ahead (in MariaDB also NEXTVAL in a statement of its own), a clock that
+is put back, or the clock of a client.
 """
 
 from __future__ import annotations
