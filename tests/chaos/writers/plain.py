@@ -26,7 +26,7 @@ class PlainReader:
 
     def __post_init__(self) -> None:
         self._last: str | None = None
-        self._thread = threading.Thread(target=self._run)
+        self._thread = threading.Thread(target=self._run, daemon=True)
 
     def start(self) -> None:
         """Begin."""

@@ -79,12 +79,11 @@ class Race:
             finally:
                 writers.stop.set()
                 writers.join()
+                _check(writers.faults)  # with a transaction that nobody ends, the readers would wait for ever
                 reading.set()
                 for racer in racers:
                     racer.join()
-            faults = [fault for each in racers for fault in each.faults]
-            if faults:
-                raise BaseExceptionGroup("the race ended with errors", faults)
+            _check([fault for each in racers for fault in each.faults])
             say(f"{writers.ended:,} transactions ended, {writers.given_up:,} gave up because they met another")
             return [self._figures(database, *each) for each in zip(readers, plain, strict=True)]
 
@@ -108,6 +107,11 @@ class Race:
             _lost(there, plain.rows),
             _twice(plain.rows),
         )
+
+
+def _check(faults: list[BaseException]) -> None:
+    if faults:
+        raise BaseExceptionGroup("the race ended with errors", faults)
 
 
 def _lost(there: Rows, read: Rows) -> int:

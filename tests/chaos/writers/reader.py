@@ -50,7 +50,7 @@ class Reader:
 
     def __post_init__(self) -> None:
         self._random = Random(f"{self.seed}/{self.table.name}")
-        self._thread = threading.Thread(target=self._run)
+        self._thread = threading.Thread(target=self._run, daemon=True)
 
     def start(self) -> None:
         """Begin."""

@@ -50,7 +50,7 @@ MARIADB = (
     RaceTable("tied_rows", ("at",), f"{_COUNTED}, at timestamp NOT NULL DEFAULT current_timestamp()"),
     RaceTable("updated_rows", ("at", "id"), f"{_COUNTED}, {_NOW}"),
 )
-UPDATED = 50  # rows of `updated_rows`, which are updated again and again
+UPDATED = 300  # rows of `updated_rows`, which are updated again and again
 
 
 def create_tables(database: Database, tables: tuple[RaceTable, ...]) -> None:

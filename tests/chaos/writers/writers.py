@@ -11,13 +11,15 @@ from dataclasses import dataclass, field
 from queue import Empty, SimpleQueue
 from random import Random
 
-from airflow_bookmarks.databases.database import open_database
+from airflow_bookmarks.core.errors import DatabaseError
+from airflow_bookmarks.databases.database import Database, open_database
 from airflow_bookmarks.databases.login import DatabaseLogin
 from tests.chaos.writers.session import open_session
 from tests.chaos.writers.transaction import Transaction
 from tools.patience import STUCK_S
 
 _ENDERS = 4
+_UNKNOWN_XID = "1397"
 _AT_A_TIME = 20  # transactions by one session
 
 
@@ -97,7 +99,7 @@ class Writers:
                         return
                     continue
                 self._idle(self.longest * random.random() ** 2 / 4)
-                database.execute(statement)
+                _execute_once_known(database, statement)
 
     def _lock(self, number: int) -> None:
         """Make statements wait for their table again and again, which have their time already."""
@@ -106,6 +108,19 @@ class Writers:
                 database.execute("LOCK TABLES now_rows WRITE")
                 self._idle(self.longest / 10)
                 database.execute("UNLOCK TABLES")
+
+
+def _execute_once_known(database: Database, statement: str) -> None:
+    """End a prepared transaction, as soon as the server has noticed that the session that prepared it has gone."""
+    while True:
+        try:
+            database.execute(statement)
+        except DatabaseError as error:
+            if error.code != _UNKNOWN_XID:
+                raise
+            threading.Event().wait(0.05)
+        else:
+            return
 
 
 def _join(threads: list[threading.Thread]) -> None:
