@@ -13,7 +13,7 @@ from tests.chaos.writers.race import Race
 from tests.databases.servers import new_database
 from tools.servers import DatabaseServer, mariadb, postgresql
 
-_SPARE = 60  # connections, of readers and whoever ends what was prepared
+_SPARE = 60  # connections for readers
 
 
 def main() -> int:
@@ -27,7 +27,7 @@ def main() -> int:
     given = parser.parse_args()
     logging.getLogger("airflow_bookmarks").setLevel(logging.ERROR)
     print(f"seed {given.seed}")
-    most = given.writers + _SPARE
+    most = given.writers * 2 + _SPARE  # some end what others have prepared
     settings = {"max_connections": str(most), "max_prepared_transactions": str(most)}
     is_right = True
     if given.only != "mariadb":

@@ -18,7 +18,7 @@ from tests.chaos.writers.session import open_session
 from tests.chaos.writers.transaction import Transaction
 from tools.patience import STUCK_S
 
-_ENDERS = 4
+_WRITERS_OF_AN_ENDER = 5
 _UNKNOWN_XID = "1397"
 _AT_A_TIME = 20  # transactions by one session
 
@@ -46,7 +46,9 @@ class Writers:
     def start(self) -> None:
         """Start all."""
         self._threads = [self._thread(self._write, number) for number in range(self.count)]
-        self._enders = [self._thread(self._end_prepared, number) for number in range(_ENDERS)]
+        self._enders = [
+            self._thread(self._end_prepared, number) for number in range(1 + self.count // _WRITERS_OF_AN_ENDER)
+        ]
         if self.login.dialect != "postgresql":
             self._threads.append(self._thread(self._lock, 0))
 
