@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from queue import SimpleQueue
+from queue import Queue
 from random import Random
 
 from airflow_bookmarks.core.errors import DatabaseError
@@ -28,7 +28,7 @@ class Transaction:
     longest: float
     idle: Callable[[float], None]
     name: str
-    prepared: SimpleQueue[str] = field(repr=False)
+    prepared: Queue[str | None] = field(repr=False)
     has_closed: bool = False  # its session
 
     @property

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass, field
-from queue import Empty, SimpleQueue
+from queue import Queue
 from random import Random
 
 from airflow_bookmarks.core.errors import DatabaseError
@@ -38,10 +38,9 @@ class Writers:
     faults: list[BaseException] = field(default_factory=list)
     ended: int = 0
     given_up: int = 0
-    _prepared: SimpleQueue[str] = field(default_factory=SimpleQueue)
+    _prepared: Queue[str | None] = field(default_factory=Queue)
     _threads: list[threading.Thread] = field(default_factory=list)
     _enders: list[threading.Thread] = field(default_factory=list)
-    _is_over: threading.Event = field(default_factory=threading.Event)
 
     def start(self) -> None:
         """Start all."""
@@ -59,7 +58,8 @@ class Writers:
             RuntimeError: one does not end.
         """
         _join(self._threads)
-        self._is_over.set()
+        for _ in self._enders:
+            self._prepared.put(None)
         _join(self._enders)
 
     def _thread(self, work: Callable[[int], None], number: int) -> threading.Thread:
@@ -93,13 +93,7 @@ class Writers:
     def _end_prepared(self, number: int) -> None:
         random = Random(f"{self.seed}/end/{number}")
         with open_database(self.login) as database:
-            while True:
-                try:
-                    statement = self._prepared.get(timeout=0.1)
-                except Empty:
-                    if self._is_over.is_set():
-                        return
-                    continue
+            while (statement := self._prepared.get()) is not None:
                 self._idle(self.longest * random.random() ** 2 / 4)
                 _execute_once_known(database, statement)
 
