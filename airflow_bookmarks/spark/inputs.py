@@ -20,6 +20,7 @@ from airflow_bookmarks.sources.files.scan_filter import Names, ScanRoot
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from airflow_bookmarks.core.database.sink_table import SinkTable
     from airflow_bookmarks.lifecycle.state.manifest import Manifests
     from airflow_bookmarks.sinks.staging import Staged
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
@@ -51,6 +52,8 @@ class Inputs(Guarded):
         self._published: dict[str, ScanRoot] = {}
         self._targets: dict[str, bool] = {}
         self._tables: dict[str, bool] = {}
+        self._written: list[tuple[str, SinkTable]] = []
+        self._read_tables: list[tuple[str, SinkTable]] = []
         self._kept: dict[str, str] = dict(state)
 
     @property
@@ -125,12 +128,29 @@ class Inputs(Guarded):
         self._targets[target] = overwrites or self._targets.get(target, False)
 
     @guarded
-    def check_table(self, table: str, *, overwrites: bool) -> None:
-        """Make sure that two outputs of this run don't go to one table if one of them overwrites it.
+    def note_table(self, address: str, table: SinkTable) -> None:
+        """Remember a table that this run reads by key, to keep its outputs out of it; before it is planned.
 
         Raises:
-            OptionError: the overwrite would replace what the other one publishes.
+            OptionError: an output that was written already goes there.
         """
+        for written_to, written in self._written:
+            self._check_no_own_input(address, table, written_to, written)
+        self._read_tables.append((address, table))
+
+    @guarded
+    def check_table(self, address: str, target: SinkTable, *, overwrites: bool) -> None:
+        """Make sure that an output goes to no table that this run reads, and replaces no other output of it.
+
+        Tables are told by the text of their address: two connections to one database are not seen to be one.
+
+        Raises:
+            OptionError: the next run would read its own output, or the overwrite would replace what the other one
+                publishes.
+        """
+        for read_from, read in self._read_tables:
+            self._check_no_own_input(read_from, read, address, target)
+        table = f"{address}#{target}"
         also_overwrites = self._tables.get(table)
         if also_overwrites is not None and (overwrites or also_overwrites):
             raise OptionError(
@@ -139,6 +159,17 @@ class Inputs(Guarded):
                 "write one union of both frames."
             )
         self._tables[table] = overwrites or bool(also_overwrites)
+        self._written.append((address, target))
+
+    def _check_no_own_input(self, address: str, read: SinkTable, written_to: str, written: SinkTable) -> None:
+        schemas = {read.schema, written.schema}
+        if address != written_to or read.name != written.name or (len(schemas) > 1 and None not in schemas):
+            return
+        raise OptionError(
+            f"job {self._job!r}: an output goes to the table {written} of {address}, which this run reads: the next "
+            "run would read its own output, and an overwrite would delete the source. Nothing was written or "
+            "committed. Write to another table."
+        )
 
     def check_staging(self, staging: str) -> None:
         """Make sure that nothing reads what is staged in a folder: no source of this run, no reader of its outputs.

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
+    from airflow_bookmarks.core.database.sink_table import SinkTable
     from airflow_bookmarks.core.option import OnUnused
     from airflow_bookmarks.core.rules.schema import OnSchemaChange
     from airflow_bookmarks.core.run import ContextState
@@ -725,14 +726,14 @@ class BookmarkedJob:
         self._check_overwrite(target, overwrites=overwrites)
         self.inputs.check_target(target, overwrites=overwrites)
 
-    def check_table(self, table: str, *, overwrites: bool) -> None:
-        """Check that an output doesn't replace what another one of its run or loop wrote to a table.
+    def check_table(self, address: str, table: SinkTable, *, overwrites: bool) -> None:
+        """Check that an output goes to no table that its run reads, and replaces no other one of its run or loop.
 
         Raises:
             OptionError: it does.
         """
-        self._check_overwrite(table, overwrites=overwrites)
-        self.inputs.check_table(table, overwrites=overwrites)
+        self._check_overwrite(str(table), overwrites=overwrites)
+        self.inputs.check_table(address, table, overwrites=overwrites)
 
     def _check_overwrite(self, target: str, *, overwrites: bool) -> None:
         if overwrites and self._number is not None:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame
 
+    from airflow_bookmarks.core.database.sink_table import SinkTable
     from airflow_bookmarks.core.database.upsert import Upsert
     from airflow_bookmarks.core.rules.emptiness import WhenEmpty
     from airflow_bookmarks.files.access import FileAccess
@@ -54,7 +55,7 @@ class WritingJob(RunningJob, Protocol):
         """Make sure that an output doesn't lie where this run reads, nor replaces what others of its loop wrote."""
         ...
 
-    def check_table(self, table: str, *, overwrites: bool) -> None:
+    def check_table(self, address: str, table: SinkTable, *, overwrites: bool) -> None:
         """Make sure that an output doesn't replace what another one of its run or loop wrote to a table."""
         ...
 
@@ -263,7 +264,7 @@ class BookmarkedWriter:
             options=self._options,
             schema=self._staging,
         )
-        self._job.check_table(str(sink.target), overwrites=self._mode is Mode.OVERWRITE)
+        self._job.check_table(str(sink.target.address), sink.target.table, overwrites=self._mode is Mode.OVERWRITE)
         columns = sink.check(self._frame)
         place = run.place(self._name, sink.place(self._when_empty))
         uses = self._job.uses

@@ -206,3 +206,24 @@ def test_no_secret_is_in_the_state(lake: Lake, shop: Shop, tmp_path: Path) -> No
     state: bytes = b"".join(path.read_bytes() for path in tmp_path.glob("bookmarks.db*"))
     assert b"conn:shop" in state
     assert str(shop.login.password).encode() not in state
+
+
+@pytest.mark.parametrize("mode", ["append", "overwrite"])
+@pytest.mark.parametrize("reads_first", [True, False])
+def test_table_that_a_run_reads_is_no_output_of_it(lake: Lake, shop: Shop, mode: str, reads_first: bool) -> None:
+    rows = lake.spark.createDataFrame([(9,)], "id INT")
+
+    def play(job: BookmarkedJob) -> None:
+        if reads_first:
+            read(job)
+        job.write(rows, "copy").jdbc("conn:shop", "orders", mode=mode)
+        read(job)
+
+    with pytest.raises(OptionError, match="the next run would read its own output"), lake.job() as job:
+        play(job)
+    assert shop.rows("SELECT count(*) FROM orders") == [(3,)]
+
+
+def test_login_among_the_properties_is_refused(lake: Lake, shop: Shop) -> None:
+    with pytest.raises(OptionError, match=r"property 'password'.*conn:<id>"), lake.job() as job:
+        read(job, properties={"password": "hunter2"})

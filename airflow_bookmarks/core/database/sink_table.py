@@ -7,14 +7,17 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
+from airflow_bookmarks.core.database.table_name import parse_table
 from airflow_bookmarks.core.errors import OptionError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 DialectName: TypeAlias = Literal["postgresql", "mysql", "mariadb", "sqlite"]
 
-_PART = re.compile(r"""\s*(?:"((?:[^"]|"")+)"|`((?:[^`]|``)+)`|([^\s".`();']+))\s*(?:\.|$)""")
-_BARE = re.compile(r"[^\s\".`();'#]+")
+_BARE = re.compile(r"[^\s\".`\[\]();'#]+")
 
 
 def is_mysql(dialect: DialectName) -> bool:
@@ -71,20 +74,12 @@ class SinkTable:
             >>> SinkTable.parse('public."Order ""Lines"" 2013"')
             SinkTable(schema='public', name='Order "Lines" 2013')
         """
-        parts: list[str] = []
-        at = 0
-        while at < len(text) and (found := _PART.match(text, at)) is not None:
-            in_quotes, in_ticks, bare = found.groups()
-            parts.append(
-                in_quotes.replace('""', '"') if in_quotes else in_ticks.replace("``", "`") if in_ticks else bare
-            )
-            at = found.end()
-        if at < len(text) or len(parts) not in (1, 2) or text.rstrip().endswith("."):
-            raise OptionError(
-                f"{text!r} is no name of a table. Nothing was written or committed. Write it as 'dim', 'public.dim' or "
-                "'public.\"Order Lines\"'."
-            )
-        return cls(parts[0] if len(parts) == 2 else None, parts[-1])
+        return cls.of_parts(parse_table(text, most=2))
+
+    @classmethod
+    def of_parts(cls, parts: Sequence[str]) -> SinkTable:
+        """Return the table of which these are the parts of its name, the schema before it."""
+        return cls(parts[-2] if len(parts) > 1 else None, parts[-1])
 
     def __str__(self) -> str:
         return ".".join(_shown(part) for part in (self.schema, self.name) if part is not None)

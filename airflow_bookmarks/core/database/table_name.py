@@ -10,7 +10,7 @@ _MOST_PARTS = 3  # catalogue, schema, table
 _PART = re.compile(r"""\s*(?:"((?:[^"]|"")+)"|`((?:[^`]|``)+)`|\[([^\]]+)\]|([^\s".`\[\]()';]+))\s*(?:\.|$)""")
 
 
-def parse_table(text: str) -> tuple[str, ...]:
+def parse_table(text: str, most: int = _MOST_PARTS) -> tuple[str, ...]:
     r"""Return the parts of the name of a table, without quotes; a name without quotes is taken letter by letter.
 
     Raises:
@@ -30,9 +30,9 @@ def parse_table(text: str) -> tuple[str, ...]:
             quoted.replace('""', '"') if quoted else ticked.replace("``", "`") if ticked else bracketed or bare
         )
         at = found.end()
-    if at < len(text) or not parts or len(parts) > _MOST_PARTS or text.rstrip().endswith("."):
+    if at < len(text) or not parts or len(parts) > most or text.rstrip().endswith("."):
         raise OptionError(
-            f"table={text!r} is no name of a table. Nothing was read or changed. Write it as 'orders', 'public.orders' "
-            "or 'public.\"Order Lines\"'; a query is given as query=..."
+            f"{text!r} is no name of a table. Nothing was read, written or changed. Write it as 'orders', "
+            "'public.orders' or 'public.\"Order Lines\"'; a query is given as query=..."
         )
     return tuple(parts)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from airflow_bookmarks.core.database.dialects import dialect_named
+from airflow_bookmarks.core.database.sink_table import SinkTable
 from airflow_bookmarks.core.database.table_name import parse_table
 from airflow_bookmarks.core.errors import OptionError
 from airflow_bookmarks.databases.address import DatabaseAddress
@@ -42,6 +43,8 @@ _REFUSED = {
     "upperbound": "the window of the bookmark has its own ends",
     "numpartitions": "give partitions=...",
     "sessioninitstatement": "it could change the zone or the schema that the window is read in",
+    "user": "the planner and a look without the script need the login too: give it to conn:<id>",
+    "password": "the planner and a look without the script need the login too: give it to conn:<id>",
     "pushdownlimit": "it would bound a part; give max_rows=...",
 }
 
@@ -84,6 +87,8 @@ def read_table(scope: ReadScope, url: str, wanted: TableReadOptions) -> DataFram
     options = wanted.options if not bound.is_given else replace(wanted.options, bound=_bound(scope, wanted))
     scope.options.check_ends(options.bound)
     recipe = Recipe(str(address), login.dialect, wanted.relation, options)
+    if recipe.relation.parts is not None:  # what a query reads is not known
+        scope.inputs.note_table(recipe.address, SinkTable.of_parts(recipe.relation.parts))
     reader = _reader(login, recipe, wanted)
     source = TableSource(reader.connect, recipe, scope.label)
     plan = scope.run.plan(scope.ctx, source, on_source_change=scope.options.on_source_change)
