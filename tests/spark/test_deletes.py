@@ -43,6 +43,7 @@ def test_empty_increment_has_no_deletes(delivered: Lake) -> None:
     assert found == ([], [])
 
 
+@pytest.mark.needs("observations")
 def test_both_parts_count_as_what_the_context_is_used_for(delivered: Lake) -> None:
     with delivered.job(on_unused="error") as job:
         frame = job.read("raw", deleted_when="is_deleted").schema(SCHEMA).csv(delivered.path("raw"))

@@ -28,6 +28,7 @@ def without_deletes(frame: DataFrame, deleted_when: str, label: str) -> DataFram
         flag = coalesce(expr(deleted_when), lit(False))
         deletes = frame.where(flag)
         live = frame.where(~flag)
+        _analysed(live)
     except (AnalysisException, ParseException) as error:
         raise OptionError(
             f"{label}: deleted_when={deleted_when!r} is no condition on the columns {', '.join(frame.columns)} "
@@ -35,6 +36,11 @@ def without_deletes(frame: DataFrame, deleted_when: str, label: str) -> DataFram
         ) from error
     live.deletes = deletes  # type: ignore[attr-defined]  # a second result, which a frame has no place for
     return live
+
+
+def _analysed(frame: DataFrame) -> None:
+    """Let Spark look at a frame now: on Spark Connect it would otherwise do so at the first action alone."""
+    _ = frame.schema
 
 
 def _first_line(error: Exception) -> str:
