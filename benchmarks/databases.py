@@ -1,6 +1,6 @@
 """B9: reading a table by key and writing one, beside what a job does by hand: PostgreSQL on this machine.
 
-    nothing new      ours without Spark (a whole run), its plan alone, and `SELECT max(id)`
+    nothing new      ours without Spark (a whole run), `SELECT max(id)`, and dlt's `sql_table`
     some new         ours with Spark, and `spark.read.jdbc` that is told the window
     first load       ours in 8 parts, and `spark.read.jdbc` with the same column, ends and parts
     publish          ours (stage, then one INSERT ... SELECT), and `df.write.jdbc`
@@ -36,6 +36,7 @@ from airflow_bookmarks.spark import BookmarkedJob
 from airflow_bookmarks.store.backends.sqlite import SqliteTable
 from airflow_bookmarks.store.bookmark_store import BookmarkStore
 from benchmarks.figure import beside, header, line
+from benchmarks.peers.environment import peer
 from benchmarks.planning import CONTEXT, NAMESPACE
 from benchmarks.report import Line, Report
 from tools.jars import fetch
@@ -185,7 +186,29 @@ def _measure_nothing_new(ground: Ground) -> None:
     times = _in_turns(4 * ground.rounds, ours, bare)
     measure = f"nothing new in {ground.rows:,} rows, a run"
     ground.beside(measure, *times, "SELECT max(id)")
+    _beside_dlt(ground, measure, ours)
     ground.report.promise(Line(f"{measure}, without Spark", sorted(times[0])[len(times[0]) // 2], 1.0, "s"))
+
+
+def _beside_dlt(ground: Ground, measure: str, ours: Callable[[], None]) -> None:
+    """Let dlt look for what is new, in turns with ours; it begins where the table ends."""
+    login = ground.login
+    url = f"postgresql+psycopg://{login.user}:{login.password or ''}@{login.host}:{login.port}/{login.database}"
+    ones: list[float] = []
+    others: list[float] = []
+    loaded = 0
+    with (
+        tempfile.TemporaryDirectory(prefix="bench-dlt-") as folder,
+        peer("dlt", "dlt_orders.py", url, str(ground.rows), folder) as dlt,
+    ):
+        dlt.run()  # it makes its destination
+        for _ in range(2 * ground.rounds):
+            ones.append(_timed(ours))
+            seconds, count = dlt.run()
+            others.append(seconds)
+            loaded += count
+    ground.report.check(f"{measure}: packages that dlt loaded", 0, loaded)
+    ground.beside(f"{measure}, beside dlt", ones, others, "dlt sql_table")
 
 
 # ---- with Spark

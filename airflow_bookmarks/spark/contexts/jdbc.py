@@ -15,7 +15,7 @@ from airflow_bookmarks.databases.database import open_database
 from airflow_bookmarks.sources.jdbc.recipe import Recipe, Relation
 from airflow_bookmarks.sources.jdbc.source import TableSource
 from airflow_bookmarks.spark.contexts.columns import ContextFrames, settled
-from airflow_bookmarks.spark.readers.jdbc import TableReader, spark_url
+from airflow_bookmarks.spark.readers.jdbc import TableReader, in_portions, spark_url
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -122,7 +122,7 @@ def _reader(login: DatabaseLogin, recipe: Recipe, wanted: TableReadOptions) -> T
             yield database
 
     dialect = dialect_named(recipe.dialect)
-    properties = {**login.jdbc_properties(), **dict(wanted.properties)}
+    properties = {**login.jdbc_properties(), **in_portions(wanted.properties)}
     return TableReader(
         spark_url(login), recipe.relation.sql(dialect), recipe.dialect, properties, wanted.partitions, connect
     )

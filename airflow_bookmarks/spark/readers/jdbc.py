@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 # TIMESTAMP is shown in the zone of a session, and a window is in UTC.
 _IN_UTC = {"connectionTimeZone": "UTC", "forceConnectionTimeZoneToSession": "true"}
 
+_FETCH_SIZE, _ROWS_AT_A_TIME = "fetchsize", "10000"
+
 
 @dataclass(frozen=True, slots=True)
 class TableReader:
@@ -75,6 +77,19 @@ class TableReader:
             return ["1 = 1"]
         ends = _integer(name, low), _integer(name, high)
         return ranges(column, *ends, self.partitions.partitions, is_nullable=True)
+
+
+def in_portions(properties: Mapping[str, str]) -> dict[str, str]:
+    """Return the properties of a read with a `fetchsize`: that given, or 10,000 rows.
+
+    Spark's own default is none, with which the drivers of PostgreSQL and MariaDB keep all rows of a part in memory.
+
+    Example:
+        >>> in_portions({"queryTimeout": "60"}), in_portions({"fetchSize": "0"})
+        ({'fetchsize': '10000', 'queryTimeout': '60'}, {'fetchSize': '0'})
+    """
+    is_given = any(name.lower() == _FETCH_SIZE for name in properties)
+    return dict(properties) if is_given else {_FETCH_SIZE: _ROWS_AT_A_TIME, **properties}
 
 
 def _integer(name: str, value: Any) -> int:
