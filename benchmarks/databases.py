@@ -261,7 +261,7 @@ def _measure_first_load(ground: Ground, spark: SparkSession) -> None:
 
 def _measure_publish(ground: Ground, spark: SparkSession) -> None:
     """Write to a table; what is staged is published by one statement of the database."""
-    rows = ground.rows // 10
+    rows = ground.rows
 
     def frame_of_rows() -> DataFrame:
         return spark.range(rows).selectExpr("id", "id % 1000 AS customer", "concat('order ', id) AS note")
