@@ -17,7 +17,7 @@ export function Charts({ job }: { job: string }) {
   const runs = useMemo(() => query.data?.pages.flatMap((page) => page.runs) ?? [], [query.data]);
   const contexts = useMemo(() => contextsOf(runs), [runs]);
   const ctx = usePickedContext(contexts);
-  const charts = measuresOf(ctx).map((measure) => ({ measure, points: pointsOf(runs, measure) }));
+  const charts = measuresOf(ctx, runs).map((measure) => ({ measure, points: pointsOf(runs, measure) }));
   const points = charts[0]?.points.length ?? 0;
   if (query.error && !query.data) return <Problem error={query.error} onRetry={() => query.refetch()} />;
   if (query.isPending) return <Skeleton height={64} aria-label="Loading the runs" />;

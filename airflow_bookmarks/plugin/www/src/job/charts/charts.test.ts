@@ -28,8 +28,24 @@ describe("lag", () => {
     expect(lagOf(sample(1, { committed_at: null }), "flights")).toBeNull();
   });
   it("is charted for a context alone", () => {
-    expect(measuresOf(undefined).map((each) => each.id)).toEqual(["rows", "bytes", "files"]);
-    expect(measuresOf("flights").map((each) => each.id)).toContain("lag");
+    expect(measuresOf(undefined, []).map((each) => each.id)).toEqual(["rows", "bytes", "files"]);
+    expect(measuresOf("flights", []).map((each) => each.id)).toContain("lag");
+  });
+});
+
+describe("what is charted", () => {
+  const table = sample(1, { rows: null, files: null, bytes: null, amounts: { rows: 7 } });
+  const queue = sample(2, { rows: null, files: null, bytes: null, amounts: { messages: 4 } });
+
+  it("are the rows of a table by its plan, and no files", () => {
+    const measures = measuresOf(undefined, [table]);
+    expect(measures.map((each) => each.id)).toEqual(["rows"]);
+    expect(pointsOf([table], measures[0] ?? ROWS)[0]?.value).toBe(7);
+  });
+  it("has what another kind of source counts by its name", () => {
+    const measures = measuresOf(undefined, [queue, sample(1)]);
+    expect(measures.map((each) => each.title)).toEqual(["Rows read", "Bytes read", "Files read", "Messages read"]);
+    expect(measures.map((each) => each.value(queue))).toEqual([null, null, null, 4]);
   });
 });
 

@@ -27,17 +27,35 @@ export interface Measure {
 
 const COUNT = { say: inFull, tick: inShort };
 
-/** Return what is charted: the last one is of one context, the others of whole runs. */
-export function measuresOf(ctx: string | undefined): Measure[] {
-  const measures: Measure[] = [
-    { id: "rows", title: "Rows read", hint: "counted by the run", value: (run) => run.rows ?? null, ...COUNT },
-    { id: "bytes", title: "Bytes read", hint: "size of the files", value: (run) => run.bytes ?? null, say: inBytes },
-    { id: "files", title: "Files read", hint: "in all contexts", value: (run) => run.files ?? null, ...COUNT },
-  ];
+type Amounts = Pick<RunRow, "files" | "bytes" | "rows" | "amounts">;
+
+const ROWS: Measure = {
+  id: "rows",
+  title: "Rows read",
+  hint: "counted by the run, or by its plan",
+  value: (run) => run.rows ?? run.amounts.rows ?? null,
+  ...COUNT,
+};
+const OF_FILES: Measure[] = [
+  { id: "bytes", title: "Bytes read", hint: "size of the files", value: (run) => run.bytes ?? null, say: inBytes },
+  { id: "files", title: "Files read", hint: "in all contexts", value: (run) => run.files ?? null, ...COUNT },
+];
+
+/** Return what is charted of runs: in what their sources count, and of one context how far it is behind. */
+export function measuresOf(ctx: string | undefined, runs: readonly Amounts[]): Measure[] {
+  const units = new Set(runs.flatMap((run) => Object.keys(run.amounts)));
+  const hasFiles = units.size === 0 || runs.some((run) => run.files != null || run.bytes != null);
+  const others = [...units].filter((unit) => unit !== ROWS.id).map(measureOf);
+  const measures = [ROWS, ...(hasFiles ? OF_FILES : []), ...others];
   if (ctx === undefined) return measures;
   const hint = `how old the newest data of ${ctx} was when the run committed`;
   const lag: Measure = { id: "lag", title: "Lag", hint, value: (run) => lagOf(run, ctx), say: duration, isTime: true };
   return [...measures, lag];
+}
+
+function measureOf(unit: string): Measure {
+  const title = `${unit.charAt(0).toUpperCase()}${unit.slice(1)} read`;
+  return { id: `unit-${unit}`, title, hint: "in all contexts", value: (run) => run.amounts[unit] ?? null, ...COUNT };
 }
 
 /** Return how old the newest data of a context was when a run committed, in seconds; null where that is not known to be a time. */
