@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING
 from urllib.parse import SplitResult, parse_qsl, quote, unquote, urlencode, urlsplit
 
 from airflow_bookmarks.core.errors import OptionError
@@ -21,11 +21,11 @@ from airflow_bookmarks.core.text.redaction import redacted
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-DialectName: TypeAlias = Literal["postgresql", "mysql", "mariadb", "sqlite"]
+    from airflow_bookmarks.core.database.dialect import DialectName
 
 DEFAULT_PORTS: Mapping[DialectName, int] = {"postgresql": 5432, "mysql": 3306, "mariadb": 3306}
 
-_DIALECTS: tuple[DialectName, ...] = get_args(DialectName)
+_DIALECTS: tuple[DialectName, ...] = ("postgresql", "mysql", "mariadb", "sqlite")
 # Whose JDBC drivers read %XX in a URL; those of MariaDB and SQLite take each letter as it is.
 _ENCODED: frozenset[DialectName] = frozenset(["postgresql", "mysql"])
 _CONN, _JDBC = "conn:", "jdbc:"

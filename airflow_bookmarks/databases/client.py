@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from airflow_bookmarks.core.errors import OptionError
 
 if TYPE_CHECKING:
-    from airflow_bookmarks.databases.address import DialectName
+    from airflow_bookmarks.core.database.dialect import DialectName
 
 _PACKAGE = "airflow-provider-bookmarks"
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from sqlalchemy.engine import Connection, CursorResult
     from sqlalchemy.exc import SQLAlchemyError
 
-    from airflow_bookmarks.databases.address import DialectName
+    from airflow_bookmarks.core.database.dialect import DialectName
     from airflow_bookmarks.databases.login import DatabaseLogin
 
 T = TypeVar("T")

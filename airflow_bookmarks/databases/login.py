@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
 
 from airflow_bookmarks.core.errors import OptionError
-from airflow_bookmarks.databases.address import DEFAULT_PORTS, DatabaseAddress, DatabaseLocation, DialectName
+from airflow_bookmarks.databases.address import DEFAULT_PORTS, DatabaseAddress, DatabaseLocation
 from airflow_bookmarks.databases.client import client_of
 from airflow_bookmarks.databases.parameters import is_secret, jdbc_parameters
 
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from sqlalchemy.engine import URL
+
+    from airflow_bookmarks.core.database.dialect import DialectName
 
 # What Airflow, RDS and SQLAlchemy call the kinds of databases.
 _DIALECTS: Mapping[str, DialectName] = {

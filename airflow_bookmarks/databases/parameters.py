@@ -17,7 +17,7 @@ from airflow_bookmarks.core.text.redaction import redacted
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from airflow_bookmarks.databases.address import DialectName
+    from airflow_bookmarks.core.database.dialect import DialectName
 
 CONNECT_TIMEOUT_S = 10
 

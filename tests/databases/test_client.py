@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from airflow_bookmarks.core.database.dialect import DialectName
 from airflow_bookmarks.core.errors import OptionError
-from airflow_bookmarks.databases.address import DialectName
 from airflow_bookmarks.databases.client import client_of
 from airflow_bookmarks.databases.database import open_database
 from airflow_bookmarks.databases.login import DatabaseLogin

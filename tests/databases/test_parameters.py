@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from airflow_bookmarks.core.database.dialect import DialectName
 from airflow_bookmarks.core.errors import OptionError
-from airflow_bookmarks.databases.address import DialectName
 from airflow_bookmarks.databases.parameters import client_arguments, jdbc_parameters
 
 

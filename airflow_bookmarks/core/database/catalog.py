@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from airflow_bookmarks.core.database.sink_table import DialectName, SinkTable, is_mysql, quoted, text_literal
+from airflow_bookmarks.core.database.dialects.quoting import is_mysql, quoted, text_literal
+from airflow_bookmarks.core.database.dialects.registry import dialect_named
+from airflow_bookmarks.core.database.sink_table import SinkTable
+from airflow_bookmarks.core.errors import OptionError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
+
+    from airflow_bookmarks.core.database.dialect import DialectName
 
 
 _OF_CONNECTION = {"postgresql": "current_schema()", "mysql": "database()", "mariadb": "database()", "sqlite": "'main'"}
@@ -19,49 +24,26 @@ def schema_query(dialect: DialectName) -> str:
 
 
 def columns_query(dialect: DialectName, table: SinkTable) -> str:
-    """Return the query for the names of a table's columns, in their order; no rows: there is no such table."""
+    """Return the query for a table's columns, the name first, in their order; no rows: there is no such table."""
+    if dialect != "sqlite":
+        return _asked(dialect, dialect_named(dialect).columns_query(table.parts))
     schema, name = _place(dialect, table)
-    if dialect == "postgresql":
-        return (
-            "SELECT a.attname FROM pg_catalog.pg_attribute a JOIN pg_catalog.pg_class c ON c.oid = a.attrelid "
-            f"JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = {schema} "
-            f"AND c.relname = {name} AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum"
-        )
-    if is_mysql(dialect):
-        return (
-            "SELECT column_name FROM information_schema.columns "
-            f"WHERE table_schema = {schema} AND table_name = {name} ORDER BY ordinal_position"
-        )
     return f"SELECT name FROM pragma_table_info({name}, {schema}) ORDER BY cid"
 
 
 def unique_query(dialect: DialectName, table: SinkTable) -> str:
-    """Return the query for the unique keys of a table: rows of (key, column).
+    """Return the query for the unique keys of a table, as `Dialect.unique_query` has it.
 
     Those that can't tell each row from each other are left out: partial ones, and those over expressions or prefixes.
     """
+    if dialect != "sqlite":
+        return _asked(dialect, dialect_named(dialect).unique_query(table.parts))
     schema, name = _place(dialect, table)
-    if dialect == "postgresql":
-        return (
-            "SELECT i.indexrelid::text, a.attname FROM pg_catalog.pg_index i "
-            "JOIN pg_catalog.pg_class c ON c.oid = i.indrelid "
-            "JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace "
-            "CROSS JOIN LATERAL unnest(i.indkey::smallint[]) WITH ORDINALITY AS k(attnum, place) "
-            "JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid AND a.attnum = k.attnum "
-            "WHERE i.indisunique AND i.indisvalid AND i.indimmediate AND i.indpred IS NULL AND i.indexprs IS NULL "
-            f"AND k.place <= i.indnkeyatts AND n.nspname = {schema} AND c.relname = {name}"
-        )
-    if is_mysql(dialect):
-        at = f"table_schema = {schema} AND table_name = {name}"
-        return (
-            f"SELECT index_name, column_name FROM information_schema.statistics WHERE {at} AND non_unique = 0 "
-            f"AND index_name NOT IN (SELECT index_name FROM information_schema.statistics WHERE {at} "
-            "AND (sub_part IS NOT NULL OR column_name IS NULL))"
-        )
     return (
-        f"SELECT l.name, i.name FROM pragma_index_list({name}, {schema}) l, pragma_index_info(l.name, {schema}) i "
+        f"SELECT l.name, 0, i.name, 0 FROM pragma_index_list({name}, {schema}) l, "
+        f"pragma_index_info(l.name, {schema}) i "
         'WHERE l."unique" AND NOT l.partial UNION ALL '
-        f"SELECT 'primary key', name FROM pragma_table_info({name}, {schema}) WHERE pk > 0"
+        f"SELECT 'primary key', 1, name, 0 FROM pragma_table_info({name}, {schema}) WHERE pk > 0"
     )
 
 
@@ -94,12 +76,20 @@ def tables_query(dialect: DialectName, schema: str | None, prefix: str) -> str:
     return f"SELECT name FROM {master} WHERE type = 'table' AND substr(name, 1, {len(prefix)}) = {begin} ORDER BY name"
 
 
-def keys_of(rows: Iterable[tuple[str, str]]) -> list[frozenset[str]]:
-    """Return the columns of each unique key, from the rows of `unique_query`."""
+def keys_of(rows: Iterable[Sequence[Any]]) -> list[frozenset[str]]:
+    """Return the columns of each unique key that holds at any moment, from the rows of `unique_query`."""
     columns: dict[str, set[str]] = {}
-    for key, column in rows:
+    for key, _, column, is_deferred in rows:
+        if is_deferred:
+            continue
         columns.setdefault(key, set()).add(column)
     return [frozenset(each) for each in columns.values()]
+
+
+def _asked(dialect: DialectName, query: str | None) -> str:
+    if query is None:
+        raise OptionError(f"tables of {dialect} can't be described. Nothing was written or changed.")
+    return query
 
 
 def _place(dialect: DialectName, table: SinkTable) -> tuple[str, str]:

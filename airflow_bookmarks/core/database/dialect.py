@@ -5,12 +5,14 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from airflow_bookmarks.core.database.key import KeyColumn, KeyValues
+
+DialectName: TypeAlias = str  # a kind of database, as a JDBC URL names it
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +91,7 @@ class Dialect(ABC):
         Fewer values than keys compare with the first of these.
 
         Example:
-            >>> from airflow_bookmarks.core.database.postgresql import PostgreSQL
+            >>> from airflow_bookmarks.core.database.dialects.postgresql import PostgreSQL
             >>> from airflow_bookmarks.core.database.key import KeyColumn, KeyType
             >>> a, b = KeyColumn("a", KeyType.INTEGER), KeyColumn("b", KeyType.INTEGER)
             >>> PostgreSQL().beyond([a, b], ("1", "2"), ">")
@@ -125,18 +127,29 @@ class Dialect(ABC):
         offset = f" OFFSET {skip}" if skip else ""
         return f"SELECT {select} FROM {source} WHERE {where} ORDER BY {order} LIMIT {count}{offset}"
 
+    def some(self, select: str, source: str, where: str, most: int) -> str:
+        """Return the query for rows in no order, up to `most` of them."""
+        return f"SELECT {select} FROM {source} WHERE {where} LIMIT {most}"
+
     def capped_count(self, source: str, where: str, most: int) -> str:
         """Return the query that counts rows up to `most`, and looks at no more of them."""
-        return f"SELECT count(*) FROM (SELECT 1 AS one FROM {source} WHERE {where} LIMIT {most}) counted"
+        return f"SELECT count(*) AS counted_rows FROM ({self.some('1 AS one', source, where, most)}) counted"
 
-    # ---- what a database tells of itself; None where it tells nothing
+    # ---- what a database tells of itself; None where it tells nothing. Each column of a query has a name of its own,
+    # because Spark may ask it, as a table of which it selects the columns
 
     def columns_query(self, parts: Sequence[str]) -> str | None:
-        """Return the query for the columns of a table: name, type, nullable, collation, generated, cached."""
+        """Return the query for the columns of a table: name, type, nullable, collation, generated, cached.
+
+        They come in the order of the table.
+        """
         return None
 
     def unique_query(self, parts: Sequence[str]) -> str | None:
-        """Return the query for the columns of unique indexes: index, is_primary, column, in their order."""
+        """Return the query for the columns of whole unique indexes: index, is_primary, column, is_deferred.
+
+        A deferred one may be broken within a transaction, so that no upsert can go by it.
+        """
         return None
 
     def types_query(self, query: str, columns: Sequence[str]) -> str | None:

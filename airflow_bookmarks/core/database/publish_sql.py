@@ -14,12 +14,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from airflow_bookmarks.core.database.sink_table import DialectName, SinkTable, is_mysql, quoted, text_literal
+from airflow_bookmarks.core.database.dialects.quoting import is_mysql, quoted, text_literal
+from airflow_bookmarks.core.database.sink_table import SinkTable
 from airflow_bookmarks.core.database.stage_name import StageName, job_id
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from airflow_bookmarks.core.database.dialect import DialectName
     from airflow_bookmarks.core.rules.territory import Territory
 
 

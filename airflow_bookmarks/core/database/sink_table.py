@@ -7,53 +7,17 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING
 
+from airflow_bookmarks.core.database.dialects.quoting import quoted
 from airflow_bookmarks.core.database.table_name import parse_table
-from airflow_bookmarks.core.errors import OptionError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-DialectName: TypeAlias = Literal["postgresql", "mysql", "mariadb", "sqlite"]
+    from airflow_bookmarks.core.database.dialect import DialectName
 
 _BARE = re.compile(r"[^\s\".`\[\]();'#]+")
-
-
-def is_mysql(dialect: DialectName) -> bool:
-    """Whether a database is MySQL or MariaDB, which share what is said of either."""
-    return dialect in ("mysql", "mariadb")
-
-
-def quoted(dialect: DialectName, identifier: str) -> str:
-    """Return the name of a table or column, quoted: its case and its blanks stay.
-
-    Raises:
-        OptionError: it is empty, or has a character that no name has.
-
-    Example:
-        >>> quoted("postgresql", 'a"b c'), quoted("mariadb", "a`b")
-        ('"a""b c"', '`a``b`')
-    """
-    if not identifier or "\0" in identifier:
-        raise OptionError(f"{identifier!r} can't be a name in a database. Nothing was written or changed.")
-    mark = "`" if is_mysql(dialect) else '"'
-    return f"{mark}{identifier.replace(mark, mark * 2)}{mark}"
-
-
-def text_literal(dialect: DialectName, text: str) -> str:
-    """Return a text as a literal.
-
-    MySQL reads a backslash as its `sql_mode` says, so there a text is written in hexadecimal.
-
-    Example:
-        >>> text_literal("postgresql", "it's"), text_literal("mysql", "é")
-        ("'it''s'", "_utf8mb4 x'c3a9'")
-    """
-    if is_mysql(dialect):
-        return f"_utf8mb4 x'{text.encode().hex()}'"
-    doubled = text.replace("'", "''")
-    return f"'{doubled}'"
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +46,12 @@ class SinkTable:
         return cls(parts[-2] if len(parts) > 1 else None, parts[-1])
 
     def __str__(self) -> str:
-        return ".".join(_shown(part) for part in (self.schema, self.name) if part is not None)
+        return ".".join(map(_shown, self.parts))
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """The parts of its name."""
+        return (self.name,) if self.schema is None else (self.schema, self.name)
 
     def sql(self, dialect: DialectName) -> str:
         """Return it as SQL names it.
@@ -91,7 +60,7 @@ class SinkTable:
             >>> SinkTable("public", "dim").sql("postgresql"), SinkTable(None, "dim").sql("mysql")
             ('"public"."dim"', '`dim`')
         """
-        return ".".join(quoted(dialect, part) for part in (self.schema, self.name) if part is not None)
+        return ".".join(quoted(dialect, part) for part in self.parts)
 
     def beside(self, name: str) -> SinkTable:
         """Return another table in the same schema."""

@@ -9,11 +9,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from airflow_bookmarks.core.database.dialects.quoting import is_mysql, quoted
 from airflow_bookmarks.core.database.publish_sql import names_of
-from airflow_bookmarks.core.database.sink_table import DialectName, SinkTable, is_mysql, quoted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+
+    from airflow_bookmarks.core.database.dialect import DialectName
+    from airflow_bookmarks.core.database.sink_table import SinkTable
 
 
 _RANK = "_bm_rank"

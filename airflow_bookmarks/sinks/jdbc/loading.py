@@ -49,7 +49,7 @@ class TableLoad:
         """
         dialect, table = database.dialect, self.target.table
         self._check_own_columns()
-        there = [name for (name,) in database.rows(catalog.columns_query(dialect, table))]
+        there = [name for name, *_ in database.rows(catalog.columns_query(dialect, table))]
         if not there:
             return None
         found = [_matching(column, there, is_case_sensitive=is_case_sensitive) for column in self.columns]
@@ -131,7 +131,7 @@ class TableLoad:
                 database.execute(statement)
         else:
             database.execute(publish_sql.create_rehearsal(dialect, empty, place.table))
-            columns = [name for (name,) in database.rows(catalog.columns_query(dialect, empty))]
+            columns = [name for name, *_ in database.rows(catalog.columns_query(dialect, empty))]
             for statement in self.target.statements(dialect, empty, columns, rehearses=True):
                 database.execute(statement)
         database.execute(publish_sql.drop_table(dialect, empty))
@@ -159,7 +159,7 @@ class TableLoad:
         upsert = self.target.upsert
         if upsert is None:
             return
-        keys = catalog.keys_of((key, column) for key, column in database.rows(self._unique(database)))
+        keys = catalog.keys_of(database.rows(self._unique(database)))
         if not upsert.is_served_by(keys):
             known = "; ".join(sorted(", ".join(sorted(key)) for key in keys)) or "none"
             raise self._refused(

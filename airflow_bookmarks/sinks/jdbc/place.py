@@ -26,7 +26,7 @@ from airflow_bookmarks.databases.address import DatabaseAddress
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from airflow_bookmarks.core.database.sink_table import DialectName
+    from airflow_bookmarks.core.database.dialect import DialectName
     from airflow_bookmarks.core.rules.territory import Territory
     from airflow_bookmarks.core.run import OutputEntry
     from airflow_bookmarks.sinks.sink import StoredOutput

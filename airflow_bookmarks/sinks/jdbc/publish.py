@@ -128,7 +128,7 @@ class _Transaction:
         """Return the columns to bring; the target is made if it is not there."""
         of, database = self.of, self.database
         columns = self._columns_of_stage()
-        there = [name for (name,) in database.rows(catalog.columns_query(database.dialect, of.target.table))]
+        there = [name for name, *_ in database.rows(catalog.columns_query(database.dialect, of.target.table))]
         if not there and not publish_sql.commits_ddl(database.dialect):
             self._create_target()
             return columns
@@ -143,7 +143,7 @@ class _Transaction:
 
     def _columns_of_stage(self) -> Sequence[str]:
         query = catalog.columns_query(self.database.dialect, self.of.place.table)
-        columns = [name for (name,) in self.database.rows(query)]
+        columns = [name for name, *_ in self.database.rows(query)]
         if not columns:
             raise SourceError(
                 f"the stage table {self.of.place.table} is gone, and its rows were not published to {self.of.target}. "

@@ -92,7 +92,7 @@ class _Unique(dict[str, frozenset[str]]):
 
 def _unique(queries: Queries, dialect: Dialect, parts: Sequence[str]) -> _Unique:
     asked, unique = dialect.unique_query(parts), _Unique()
-    for index, is_primary, column in queries.rows(asked) if asked is not None else ():
+    for index, is_primary, column, _ in queries.rows(asked) if asked is not None else ():
         unique[str(index)] = unique.get(str(index), frozenset()) | {str(column)}
         unique.primary = str(index) if is_primary else unique.primary
     return unique

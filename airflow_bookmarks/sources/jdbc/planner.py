@@ -233,7 +233,7 @@ class TablePlanner:
                 "or changed. Add a column to keys=[...] that makes them unique."
             )
         select = selected(self.dialect, table.ties)
-        rows = self.queries.rows(f"SELECT {select} FROM {self._source} WHERE {where} LIMIT {MOST_TIES + 1}")
+        rows = self.queries.rows(self.dialect.some(select, self._source, where, MOST_TIES + 1))
         if len(rows) > MOST_TIES:
             raise SourceError(
                 f"{self.label}: more than {MOST_TIES:,} rows have the keys {', '.join(values)}, too many to name in "
@@ -339,7 +339,8 @@ class TablePlanner:
         """
         name = self.dialect.quote(table.keys[0].name)
         condition = window.condition(self.dialect, table)
-        query = f"SELECT count(*), min({name}), max({name}) FROM {self._source} WHERE {condition}"
+        ends = f"count(*) AS counted, min({name}) AS low, max({name}) AS high"
+        query = f"SELECT {ends} FROM {self._source} WHERE {condition}"
         count, low, high = map(int, self.queries.rows(query)[0])
         first = low if window.after is None else int(window.after.values[0]) + 1
         if high - first + 1 != count:

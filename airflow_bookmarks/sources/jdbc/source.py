@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from airflow_bookmarks.core.database.dialects import dialect_named
+from airflow_bookmarks.core.database.dialects.registry import dialect_named
 from airflow_bookmarks.core.run import SourceRef
 from airflow_bookmarks.sources.jdbc.planner import TablePlanner
 from airflow_bookmarks.sources.jdbc.position import TablePosition

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from airflow_bookmarks.core.database.dialects import dialect_named
+from airflow_bookmarks.core.database.dialects.registry import dialect_named
 from airflow_bookmarks.core.database.sink_table import SinkTable
 from airflow_bookmarks.core.database.table_name import parse_table
 from airflow_bookmarks.core.errors import OptionError

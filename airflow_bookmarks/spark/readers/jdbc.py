@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from airflow_bookmarks.core.database.dialects import dialect_named
+from airflow_bookmarks.core.database.dialects.registry import dialect_named
 from airflow_bookmarks.core.database.key import KeyType
 from airflow_bookmarks.core.database.windows.partitions import PartitionOptions, hashed, ranges
 from airflow_bookmarks.core.errors import OptionError
@@ -71,7 +71,8 @@ class TableReader:
     def _ranges(self, dialect: Dialect, name: str, condition: str) -> Sequence[str]:
         column = dialect.quote(name)
         with self.connect() as queries:
-            rows = queries.rows(f"SELECT min({column}), max({column}) FROM {self.source} WHERE {condition}")
+            asked = f"min({column}) AS low, max({column}) AS high"
+            rows = queries.rows(f"SELECT {asked} FROM {self.source} WHERE {condition}")
         low, high = rows[0]
         if low is None or high is None:
             return ["1 = 1"]

@@ -6,7 +6,7 @@ import threading
 from dataclasses import dataclass, field
 from random import Random
 
-from airflow_bookmarks.core.database.dialects import dialect_named
+from airflow_bookmarks.core.database.dialects.registry import dialect_named
 from airflow_bookmarks.core.database.key import KeyColumn, KeyType
 from airflow_bookmarks.databases.database import Database, open_database
 from airflow_bookmarks.databases.login import DatabaseLogin

@@ -10,7 +10,7 @@ from datetime import timedelta
 from pathlib import Path
 from random import Random
 
-from airflow_bookmarks.core.database.dialects import dialect_named
+from airflow_bookmarks.core.database.dialects.registry import dialect_named
 from airflow_bookmarks.core.job import RunIdentity
 from airflow_bookmarks.core.selection.bound import UNBOUND, Bound
 from airflow_bookmarks.core.selection.reason import SETTLING

@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from airflow_bookmarks.core.database import catalog
+from airflow_bookmarks.core.database.dialects.quoting import text_literal
 from airflow_bookmarks.core.database.publish_sql import names_of
-from airflow_bookmarks.core.database.sink_table import SinkTable, text_literal
+from airflow_bookmarks.core.database.sink_table import SinkTable
 from airflow_bookmarks.core.database.stage_name import StageName, stage_prefix
 from airflow_bookmarks.core.database.upsert import Upsert
 from airflow_bookmarks.core.rules.mode import Mode

@@ -9,7 +9,7 @@ from datetime import timedelta
 from typing import Any
 
 from airflow_bookmarks.core.database.dialect import Dialect
-from airflow_bookmarks.core.database.dialects import dialect_named
+from airflow_bookmarks.core.database.dialects.registry import dialect_named
 from airflow_bookmarks.core.database.windows.window import KeyWindow
 from airflow_bookmarks.core.rules.start import BEGINNING, Start
 from airflow_bookmarks.databases.database import Database, open_database

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from airflow_bookmarks.core.database.dialects import dialect_named
+from airflow_bookmarks.core.database.dialects.registry import dialect_named
 from airflow_bookmarks.core.database.open_transaction import OpenTransaction
 from airflow_bookmarks.core.errors import OptionError, SourceError
 from airflow_bookmarks.core.rules.start import Start

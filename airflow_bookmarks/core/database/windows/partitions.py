@@ -57,7 +57,7 @@ def hashed(dialect: Dialect, expression: str, count: int) -> list[str]:
     """Return a condition for each of `count` parts of any expression; NULL is in the first.
 
     Example:
-        >>> from airflow_bookmarks.core.database.mysql import MySQL
+        >>> from airflow_bookmarks.core.database.dialects.mysql import MySQL
         >>> hashed(MySQL(), "`id`", 2)[1]
         '(CRC32(CAST(`id` AS CHAR)) % 2) = 1'
     """

@@ -117,7 +117,7 @@ class KeyWindow:
         """Return which rows it holds, as a condition of SQL.
 
         Example:
-            >>> from airflow_bookmarks.core.database.postgresql import PostgreSQL
+            >>> from airflow_bookmarks.core.database.dialects.postgresql import PostgreSQL
             >>> window = KeyWindow(Mark(("5",)), Mark(("9",)))
             >>> window.condition(PostgreSQL(), TableKeys((KeyColumn("id", KeyType.INTEGER),)))
             '"id" > 5 AND "id" <= 9'

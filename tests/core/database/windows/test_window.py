@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from airflow_bookmarks.core.database.dialect import Dialect
+from airflow_bookmarks.core.database.dialects.mysql import MySQL
+from airflow_bookmarks.core.database.dialects.postgresql import PostgreSQL
 from airflow_bookmarks.core.database.key import KeyColumn, KeyType
-from airflow_bookmarks.core.database.mysql import MySQL
-from airflow_bookmarks.core.database.postgresql import PostgreSQL
 from airflow_bookmarks.core.database.windows.window import KeyWindow, Mark, TableKeys, joined
 
 A, B, C, P = (KeyColumn(name, KeyType.INTEGER, is_nullable=name == "a") for name in "abcp")

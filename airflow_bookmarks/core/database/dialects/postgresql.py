@@ -6,6 +6,8 @@ import re
 from typing import TYPE_CHECKING, ClassVar
 
 from airflow_bookmarks.core.database.dialect import Dialect, TableColumn
+from airflow_bookmarks.core.database.dialects.quoting import double_quoted
+from airflow_bookmarks.core.database.dialects.quoting import escaped_text as _text
 from airflow_bookmarks.core.database.key import KeyColumn, KeyType
 
 if TYPE_CHECKING:
@@ -46,7 +48,7 @@ class PostgreSQL(Dialect):
 
     def quote(self, identifier: str) -> str:
         """Return a name in double quotes; see `Dialect.quote`."""
-        return '"' + identifier.replace('"', '""') + '"'
+        return double_quoted(identifier)
 
     def key_column(self, column: TableColumn) -> KeyColumn | None:
         """Return a column as a key; see `Dialect.key_column`. Text is compared by its bytes."""
@@ -95,14 +97,15 @@ class PostgreSQL(Dialect):
     def columns_query(self, parts: Sequence[str]) -> str:
         """Return the query for the columns of a table or view; see `Dialect.columns_query`."""
         return f"""
-            SELECT a.attname, format_type(a.atttypid, a.atttypmod), NOT a.attnotnull,
+            SELECT a.attname, format_type(a.atttypid, a.atttypmod) AS declared, NOT a.attnotnull AS nullable,
                    CASE WHEN a.attcollation = 0 THEN '' WHEN c.collname <> 'default' THEN c.collname
-                        WHEN to_jsonb(d) ->> 'datlocprovider' = 'i' THEN 'icu' ELSE d.datcollate END,
-                   a.attidentity <> '' OR coalesce(pg_get_expr(e.adbin, e.adrelid) LIKE 'nextval(%', false),
+                        WHEN to_jsonb(d) ->> 'datlocprovider' = 'i' THEN 'icu' ELSE d.datcollate END AS collated,
+                   a.attidentity <> ''
+                   OR coalesce(pg_get_expr(e.adbin, e.adrelid) LIKE 'nextval(%', false) AS generated,
                    coalesce((SELECT s.seqcache FROM pg_sequence s
                              JOIN pg_depend o ON o.objid = s.seqrelid AND o.classid = 'pg_class'::regclass
                              WHERE o.refobjid = a.attrelid AND o.refobjsubid = a.attnum AND o.deptype IN ('a', 'i')
-                             LIMIT 1), 1)
+                             LIMIT 1), 1) AS cached
             FROM pg_attribute a
             JOIN pg_database d ON d.datname = current_database()
             LEFT JOIN pg_collation c ON c.oid = a.attcollation
@@ -113,13 +116,15 @@ class PostgreSQL(Dialect):
     def types_query(self, query: str, columns: Sequence[str]) -> str:
         """Return the query for the types of columns of a query, which works where it has no rows as well."""
         names = ", ".join(map(self.quote, columns))
-        types = ", ".join(f"CAST(pg_typeof(q.{self.quote(each)}) AS text)" for each in columns)
+        types = ", ".join(
+            f"CAST(pg_typeof(q.{self.quote(each)}) AS text) AS type_{at}" for at, each in enumerate(columns)
+        )
         return f"SELECT {types} FROM (SELECT 1) one LEFT JOIN (SELECT {names} FROM ({query}) q LIMIT 1) q ON true"
 
     def unique_query(self, parts: Sequence[str]) -> str:
         """Return the query for whole, valid, unique indexes; see `Dialect.unique_query`."""
         return f"""
-            SELECT CAST(i.indexrelid AS bigint), i.indisprimary, a.attname
+            SELECT CAST(i.indexrelid AS bigint) AS id, i.indisprimary, a.attname, NOT i.indimmediate AS is_deferred
             FROM pg_index i
             CROSS JOIN LATERAL unnest(i.indkey) WITH ORDINALITY k(attnum, place)
             JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.attnum
@@ -129,7 +134,7 @@ class PostgreSQL(Dialect):
 
     def now_query(self) -> str:
         """Return the query for the present time; see `Dialect.now_query`."""
-        return "SELECT CAST(clock_timestamp() AT TIME ZONE 'UTC' AS text)"
+        return "SELECT CAST(clock_timestamp() AT TIME ZONE 'UTC' AS text) AS now_utc"
 
     def open_queries(self) -> tuple[str, ...]:
         """Return the queries for open transactions, and then for prepared ones; see `Dialect.open_queries`.
@@ -140,15 +145,16 @@ class PostgreSQL(Dialect):
         """
         return (
             """
-            SELECT CAST(l.virtualtransaction AS text), CAST(l.pid AS text), 0,
-                   CAST(a.xact_start AT TIME ZONE 'UTC' AS text),
-                   concat_ws(', ', 'pid ' || l.pid, nullif(a.application_name, ''), a.usename)
+            SELECT CAST(l.virtualtransaction AS text) AS id, CAST(l.pid AS text) AS owner, 0 AS stage,
+                   CAST(a.xact_start AT TIME ZONE 'UTC' AS text) AS since,
+                   concat_ws(', ', 'pid ' || l.pid, nullif(a.application_name, ''), a.usename) AS who
             FROM pg_locks l LEFT JOIN pg_stat_activity a ON a.pid = l.pid
             WHERE l.locktype = 'virtualxid' AND l.mode = 'ExclusiveLock' AND l.granted AND l.pid <> pg_backend_pid()
               AND coalesce(a.datname = current_database(), true) AND (a.pid IS NULL OR a.usesysid IS NOT NULL)
               AND NOT EXISTS (SELECT 1 FROM pg_stat_progress_vacuum v WHERE v.pid = l.pid)""",
             """
-            SELECT 'prepared ' || transaction, NULL, 1, NULL, concat_ws(', ', 'prepared transaction ' || gid, owner)
+            SELECT 'prepared ' || transaction AS id, CAST(NULL AS text) AS owner, 1 AS stage,
+                   CAST(NULL AS text) AS since, concat_ws(', ', 'prepared transaction ' || gid, owner) AS who
             FROM pg_prepared_xacts WHERE database = current_database()""",
         )
 
@@ -170,7 +176,7 @@ class PostgreSQL(Dialect):
                     SELECT inhparent, inhrelid FROM pg_inherits
                 ) edge ON edge.whole = part.oid
             )
-            SELECT 'this server is a standby: read from its primary' WHERE pg_is_in_recovery()
+            SELECT 'this server is a standby: read from its primary' AS why WHERE pg_is_in_recovery()
             UNION ALL
             SELECT CAST(CAST(c.oid AS regclass) AS text) || CASE c.relkind
                    WHEN 'm' THEN ' is a materialised view, which gets late rows when it is refreshed: read its tables'
@@ -183,11 +189,6 @@ class PostgreSQL(Dialect):
         """Return the query for the identifier of the cluster and the database; see `Dialect.identity_query`."""
         return (
             "SELECT CAST(system_identifier AS text) || '/' || "
-            "(SELECT CAST(oid AS text) FROM pg_database WHERE datname = current_database()) FROM pg_control_system()"
+            "(SELECT CAST(oid AS text) FROM pg_database WHERE datname = current_database()) AS server "
+            "FROM pg_control_system()"
         )
-
-
-def _text(value: str) -> str:
-    """Return a literal of text that means the same whatever `standard_conforming_strings` is."""
-    quoted = "'" + value.replace("'", "''") + "'"
-    return " E" + quoted.replace("\\", "\\\\") if "\\" in value else quoted

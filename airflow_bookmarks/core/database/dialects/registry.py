@@ -1,11 +1,11 @@
-"""The dialects by name."""
+"""All dialects by name."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from airflow_bookmarks.core.database.mysql import MariaDB, MySQL
-from airflow_bookmarks.core.database.postgresql import PostgreSQL
+from airflow_bookmarks.core.database.dialects.mysql import MariaDB, MySQL
+from airflow_bookmarks.core.database.dialects.postgresql import PostgreSQL
 from airflow_bookmarks.core.errors import OptionError
 
 if TYPE_CHECKING:

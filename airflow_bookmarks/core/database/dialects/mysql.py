@@ -7,6 +7,8 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, ClassVar
 
 from airflow_bookmarks.core.database.dialect import Dialect, TableColumn, Witness
+from airflow_bookmarks.core.database.dialects.quoting import backticked
+from airflow_bookmarks.core.database.dialects.quoting import hexadecimal_text as _text
 from airflow_bookmarks.core.database.key import KeyColumn, KeyType
 
 if TYPE_CHECKING:
@@ -55,7 +57,7 @@ class MySQL(Dialect):
 
     def quote(self, identifier: str) -> str:
         """Return a name in backticks; see `Dialect.quote`."""
-        return "`" + identifier.replace("`", "``") + "`"
+        return backticked(identifier)
 
     def key_column(self, column: TableColumn) -> KeyColumn | None:
         """Return a column as a key; see `Dialect.key_column`. Text needs a collation that compares bytes."""
@@ -100,14 +102,14 @@ class MySQL(Dialect):
     def columns_query(self, parts: Sequence[str]) -> str:
         """Return the query for the columns of a table or view; see `Dialect.columns_query`."""
         return f"""
-            SELECT column_name, column_type, is_nullable = 'YES', coalesce(collation_name, ''),
-                   extra LIKE '%auto_increment%', 1
+            SELECT column_name, column_type, is_nullable = 'YES' AS nullable, coalesce(collation_name, '') AS collated,
+                   extra LIKE '%auto_increment%' AS generated, 1 AS cached
             FROM information_schema.columns WHERE {_of_table(parts)} ORDER BY ordinal_position"""
 
     def unique_query(self, parts: Sequence[str]) -> str:
         """Return the query for unique indexes over whole columns; see `Dialect.unique_query`."""
         return f"""
-            SELECT index_name, index_name = 'PRIMARY', column_name
+            SELECT index_name, index_name = 'PRIMARY' AS is_primary, column_name, 0 AS is_deferred
             FROM information_schema.statistics s WHERE {_of_table(parts)} AND non_unique = 0
               AND NOT EXISTS (SELECT 1 FROM information_schema.statistics p WHERE p.table_schema = s.table_schema
                               AND p.table_name = s.table_name AND p.index_name = s.index_name
@@ -116,13 +118,13 @@ class MySQL(Dialect):
 
     def now_query(self) -> str:
         """Return the query for the present time; see `Dialect.now_query`."""
-        return "SELECT CAST(utc_timestamp(6) AS CHAR)"
+        return "SELECT CAST(utc_timestamp(6) AS CHAR) AS now_utc"
 
     @property
     def witness(self) -> Witness:
         """A snapshot in a session of its own: InnoDB keeps its list while anyone asks for it ten times a second."""
         begin = "START TRANSACTION WITH CONSISTENT SNAPSHOT"
-        return Witness(begin, "COMMIT", "SELECT CAST(connection_id() AS CHAR)")
+        return Witness(begin, "COMMIT", "SELECT CAST(connection_id() AS CHAR) AS owner")
 
     def open_queries(self) -> tuple[str, ...]:
         """Return the queries for statements, and then for transactions; see `Dialect.open_queries`.
@@ -134,26 +136,27 @@ class MySQL(Dialect):
             self._statements_query(),
             f"""
             SELECT CASE WHEN {_HAS_ID} THEN concat('transaction ', trx_id)
-                        ELSE concat('reading ', trx_mysql_thread_id, ' ', trx_started) END,
-                   CAST(nullif(trx_mysql_thread_id, 0) AS CHAR), CASE WHEN {_HAS_ID} THEN 2 ELSE 1 END,
-                   CAST({_STARTED} AS CHAR),
+                        ELSE concat('reading ', trx_mysql_thread_id, ' ', trx_started) END AS id,
+                   CAST(nullif(trx_mysql_thread_id, 0) AS CHAR) AS owner,
+                   CASE WHEN {_HAS_ID} THEN 2 ELSE 1 END AS stage, CAST({_STARTED} AS CHAR) AS since,
                    CASE WHEN trx_mysql_thread_id = 0 THEN concat('prepared transaction ', trx_id)
-                        ELSE concat('thread ', trx_mysql_thread_id) END
+                        ELSE concat('thread ', trx_mysql_thread_id) END AS who
             FROM information_schema.innodb_trx WHERE trx_mysql_thread_id <> connection_id()""",
         )
 
     def _statements_query(self) -> str:
         """Return the query for statements that run. MySQL tells their age in seconds, and gives them no number."""
         return f"""
-            SELECT concat('statement of ', id), CAST(id AS CHAR), 0,
-                   CAST(utc_timestamp() - INTERVAL time + 1 SECOND AS CHAR), concat('thread ', id, ', ', user)
+            SELECT concat('statement of ', id) AS statement, CAST(id AS CHAR) AS owner, 0 AS stage,
+                   CAST(utc_timestamp() - INTERVAL time + 1 SECOND AS CHAR) AS since,
+                   concat('thread ', id, ', ', user) AS who
             FROM information_schema.processlist WHERE {_RUNS}"""
 
     def unseen_query(self, parts: Sequence[str] | None) -> str:
         """Return the query for a replica, and a table of another server; see `Dialect.unseen_query`."""
         table = "1 = 0" if parts is None else _of_table(parts)
         return f"""
-            SELECT 'this server is a replica: read from its primary' FROM information_schema.processlist
+            SELECT 'this server is a replica: read from its primary' AS why FROM information_schema.processlist
             WHERE command LIKE 'Slave%' OR (user = 'system user' AND command IN ('Connect', 'Query'))
             UNION ALL
             SELECT concat(table_name, ' is a table of another server, whose transactions are open there: read it there')
@@ -161,7 +164,7 @@ class MySQL(Dialect):
 
     def identity_query(self) -> str:
         """Return the query for the identifier of the server; see `Dialect.identity_query`."""
-        return "SELECT concat(@@server_uuid, '/', database())"
+        return "SELECT concat(@@server_uuid, '/', database()) AS server"
 
 
 class MariaDB(MySQL):
@@ -173,9 +176,9 @@ class MariaDB(MySQL):
     def _statements_query(self) -> str:
         """Return the query for statements that run, by their numbers and to the microsecond."""
         return f"""
-            SELECT concat('statement ', id, ' ', query_id), CAST(id AS CHAR), 0,
-                   CAST(utc_timestamp(6) - INTERVAL ceil(time_ms * 1000) + 1000 MICROSECOND AS CHAR),
-                   concat('thread ', id, ', ', user)
+            SELECT concat('statement ', id, ' ', query_id) AS statement, CAST(id AS CHAR) AS owner, 0 AS stage,
+                   CAST(utc_timestamp(6) - INTERVAL ceil(time_ms * 1000) + 1000 MICROSECOND AS CHAR) AS since,
+                   concat('thread ', id, ', ', user) AS who
             FROM information_schema.processlist WHERE {_RUNS}"""
 
     def unseen_query(self, parts: Sequence[str] | None) -> str:
@@ -188,14 +191,9 @@ class MariaDB(MySQL):
 
     def identity_query(self) -> str:
         """Return the query for the identifier of the server; see `Dialect.identity_query`."""
-        return "SELECT concat(@@server_uid, '/', database())"
+        return "SELECT concat(@@server_uid, '/', database()) AS server"
 
 
 def _of_table(parts: Sequence[str]) -> str:
     schema = _text(parts[-2]) if len(parts) > 1 else "database()"
     return f"table_schema = {schema} AND table_name = {_text(parts[-1])}"
-
-
-def _text(value: str) -> str:
-    """Return a literal of text that means the same whether a backslash escapes in its session or not."""
-    return f"_utf8mb4 0x{value.encode().hex()}" if "\\" in value else "'" + value.replace("'", "''") + "'"

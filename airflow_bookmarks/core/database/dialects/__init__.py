@@ -1,0 +1,7 @@
+"""The SQL of each kind of database, by `core.database.dialect.Dialect`.
+
+quoting       names and texts in a statement, for reading and for writing
+postgresql    PostgreSQL
+mysql         MySQL and MariaDB
+registry      all of them by name
+"""

@@ -1,0 +1,104 @@
+"""Names and texts as they stand in a statement, for what reads tables and for what writes them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from airflow_bookmarks.core.errors import OptionError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from airflow_bookmarks.core.database.dialect import DialectName
+
+
+# ---- names: their case and their blanks stay
+
+
+def double_quoted(identifier: str) -> str:
+    """Return a name as the SQL standard quotes it.
+
+    Raises:
+        OptionError: it is empty, or has a character that no name has.
+
+    Example:
+        >>> double_quoted('a"b c')
+        '"a""b c"'
+    """
+    return _enclosed(identifier, '"', '"')
+
+
+def backticked(identifier: str) -> str:
+    """Return a name as MySQL quotes it; see `double_quoted`.
+
+    Example:
+        >>> backticked("a`b")
+        '`a``b`'
+    """
+    return _enclosed(identifier, "`", "`")
+
+
+def _enclosed(identifier: str, begin: str, end: str) -> str:
+    if not identifier or "\0" in identifier:
+        raise OptionError(f"{identifier!r} can't be a name in a database. Nothing was read, written or changed.")
+    return f"{begin}{identifier.replace(end, end * 2)}{end}"
+
+
+# ---- texts, which mean the same whatever a session says of backslashes
+
+
+def plain_text(value: str) -> str:
+    """Return a literal of text where a backslash is a letter like others.
+
+    Example:
+        >>> plain_text("it's")
+        "'it''s'"
+    """
+    doubled = value.replace("'", "''")
+    return f"'{doubled}'"
+
+
+def escaped_text(value: str) -> str:
+    r"""Return a literal of text for PostgreSQL, whatever `standard_conforming_strings` is.
+
+    Example:
+        >>> escaped_text("it's"), escaped_text("a\\b")
+        ("'it''s'", " E'a\\\\\\\\b'")
+    """
+    quoted_text = plain_text(value)
+    return " E" + quoted_text.replace("\\", "\\\\") if "\\" in value else quoted_text
+
+
+def hexadecimal_text(value: str) -> str:
+    r"""Return a literal of text for MySQL, whatever its `sql_mode` says of a backslash.
+
+    Example:
+        >>> hexadecimal_text("it's"), hexadecimal_text("\\é")
+        ("'it''s'", "_utf8mb4 0x5cc3a9")
+    """
+    return f"_utf8mb4 0x{value.encode().hex()}" if "\\" in value else plain_text(value)
+
+
+# ---- by the name of the dialect, for what writes tables
+
+_NAMES: dict[DialectName, Callable[[str], str]] = {"mysql": backticked, "mariadb": backticked}
+_TEXTS: dict[DialectName, Callable[[str], str]] = {
+    "postgresql": escaped_text,
+    "mysql": hexadecimal_text,
+    "mariadb": hexadecimal_text,
+}
+
+
+def is_mysql(dialect: DialectName) -> bool:
+    """Whether a database is MySQL or MariaDB, which share what is said of either."""
+    return dialect in ("mysql", "mariadb")
+
+
+def quoted(dialect: DialectName, identifier: str) -> str:
+    """Return the name of a table or column, quoted; see `double_quoted`."""
+    return _NAMES.get(dialect, double_quoted)(identifier)
+
+
+def text_literal(dialect: DialectName, text: str) -> str:
+    """Return a text as a literal."""
+    return _TEXTS.get(dialect, plain_text)(text)
