@@ -2,5 +2,5 @@
 
 `address` is the text that names a database, `access` finds the `login` for it, `parameters` translates what a login
 says about TLS for JDBC and for Python's clients, `client` opens a connection by it, and `database` runs statements.
-SQLAlchemy and the clients are imported when a database is opened.
+`dialects` knows the SQL of each kind of database. SQLAlchemy and the clients are imported when a database is opened.
 """

@@ -3,6 +3,9 @@
     conn:crm
     jdbc:postgresql://db.example.com:5432/crm?sslmode=require
     jdbc:mariadb://[2001:db8::7]:3306/crm
+    jdbc:sqlserver://db.example.com:1433;databaseName=crm;encrypt=true
+    jdbc:oracle:thin:@//db.example.com:1521/crm
+    jdbc:redshift://db.example.com:5439/crm
     jdbc:sqlite:/var/lib/crm.db
 
 It never holds a secret: the user and the password come from the connection that `conn:` names.
@@ -13,21 +16,17 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
-from urllib.parse import SplitResult, parse_qsl, quote, unquote, urlencode, urlsplit
+from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
 
 from airflow_bookmarks.core.errors import OptionError
 from airflow_bookmarks.core.text.redaction import redacted
+from airflow_bookmarks.databases.dialects import find_dialect
+from airflow_bookmarks.databases.url_form import form_of, general_form
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from airflow_bookmarks.core.database.dialect import DialectName
 
-DEFAULT_PORTS: Mapping[DialectName, int] = {"postgresql": 5432, "mysql": 3306, "mariadb": 3306}
-
-_DIALECTS: tuple[DialectName, ...] = ("postgresql", "mysql", "mariadb", "sqlite")
-# Whose JDBC drivers read %XX in a URL; those of MariaDB and SQLite take each letter as it is.
-_ENCODED: frozenset[DialectName] = frozenset(["postgresql", "mysql"])
+_DIALECTS: tuple[DialectName, ...] = ("postgresql", "mysql", "mariadb", "sqlserver", "oracle", "redshift", "sqlite")
 _CONN, _JDBC = "conn:", "jdbc:"
 _CONN_ID = re.compile(r"[A-Za-z0-9_.-]{1,250}")
 _SECRET = re.compile(r"user|passw|passphrase|pwd|secret|token|credential", re.IGNORECASE)
@@ -58,15 +57,10 @@ class DatabaseLocation:
         if self.dialect == "sqlite":
             return f"{_JDBC}sqlite:{self.database}"
         host = f"[{self.host}]" if ":" in (self.host or "") else self.host
-        database = quote(self.database, safe="") if self.dialect in _ENCODED else self.database
-        return f"{_JDBC}{self.dialect}://{host}:{self.port}/{database}"
+        return form_of(self.dialect).written(self.dialect, f"{host}:{self.port}", self.database)
 
     def __str__(self) -> str:
-        if not self.parameters:
-            return self.name
-        if self.dialect in _ENCODED:
-            return f"{self.name}?{urlencode(self.parameters, safe='/:,', quote_via=quote)}"
-        return f"{self.name}?{'&'.join(f'{name}={value}' for name, value in self.parameters)}"
+        return f"{self.name}{form_of(self.dialect).joined(self.parameters)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,19 +127,24 @@ def _location(url: str) -> DatabaseLocation:
         host, port = parts.hostname, parts.port
     except ValueError as error:
         raise _wrong("has a port that is no number, or names several hosts; give one host") from error
-    path = parts.path.removeprefix("/")
-    database = unquote(path) if dialect in _ENCODED else path
-    if not host or not database or "/" in path:
-        raise _wrong(f"does not name one host and one database; write jdbc:{dialect}://HOST:PORT/DATABASE")
-    return DatabaseLocation(dialect, host, port or DEFAULT_PORTS[dialect], database, _parameters(dialect, parts))
+    path, form = parts.path.removeprefix("/"), form_of(dialect)
+    database = unquote(path) if form.is_encoded else path
+    if not host or not database or "/" in path or (port or form.port) is None:
+        written = form.written(dialect, "HOST:PORT", "DATABASE")
+        raise _wrong(f"does not name one host and one database; write {written}")
+    return DatabaseLocation(dialect, host, port or form.port, database, _parameters(dialect, parts))
 
 
 def _split(url: str) -> SplitResult:
     if not url.startswith(_JDBC):
         raise _wrong("begins neither with 'conn:' nor with 'jdbc:'")
     try:
+        general = general_form(url.removeprefix(_JDBC))
+    except ValueError as error:
+        raise _wrong(f"can't be read as a URL; write {error}") from None
+    try:
         url.encode()
-        parts = urlsplit(url.removeprefix(_JDBC))
+        parts = urlsplit(general)
     except ValueError as error:
         raise _wrong("can't be read as a URL") from error
     if "@" in parts.netloc or "@" in unquote(parts.netloc):
@@ -156,9 +155,8 @@ def _split(url: str) -> SplitResult:
 
 
 def _dialect(scheme: str) -> DialectName:
-    for dialect in _DIALECTS:
-        if scheme == dialect:
-            return dialect
+    if scheme in _DIALECTS or (scheme and find_dialect(scheme) is not None):
+        return scheme
     known = ", ".join(f"jdbc:{dialect}:" for dialect in _DIALECTS)
     raise _wrong(f"names a database of a kind that is not known; there are {known}")
 
@@ -174,7 +172,7 @@ def _file(parts: SplitResult) -> str:
 
 def _parameters(dialect: DialectName, parts: SplitResult) -> tuple[tuple[str, str], ...]:
     given: dict[str, str] = {}
-    if dialect in _ENCODED:
+    if form_of(dialect).is_encoded:
         pairs = parse_qsl(parts.query, keep_blank_values=True)
     else:
         pairs = [(name, value) for name, _, value in (part.partition("=") for part in parts.query.split("&")) if name]

@@ -39,12 +39,27 @@ def client_of(dialect: DialectName) -> DatabaseClient:
     Raises:
         OptionError: SQLAlchemy or the client is not installed.
     """
+    if dialect not in _CLIENTS:
+        raise OptionError(
+            f"this package has no client of Python for a database of the kind {dialect!r}: Spark alone can ask it. So "
+            "a script can read its tables; they can't be written to, nor looked at without a Spark session, on a "
+            "worker say. Nothing was read or changed."
+        )
     client = _CLIENTS[dialect]
     _check_installed("sqlalchemy", client)
     if dialect == "postgresql" and _is_earlier():
         client = _EARLIER
     _check_installed(client.module, client)
     return client
+
+
+def why_no_client(dialect: DialectName) -> str | None:
+    """Say why a kind of database can't be asked by Python here; None: it can."""
+    try:
+        client_of(dialect)
+    except OptionError as error:
+        return str(error)
+    return None
 
 
 def _is_earlier() -> bool:

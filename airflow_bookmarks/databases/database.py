@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import quote
 
+from airflow_bookmarks.core.database.dialects.quoting import is_mysql
 from airflow_bookmarks.core.errors import DatabaseError, MisuseError, OptionError
 from airflow_bookmarks.core.text.redaction import MARK, redacted
 from airflow_bookmarks.databases.client import client_of
@@ -57,6 +58,13 @@ _BEGIN: Mapping[DialectName, str] = {
 }
 
 
+def session_settings(dialect: DialectName) -> str | None:
+    """Return the settings of a session as one statement, for a JDBC driver; None: a kind of database needs none."""
+    if is_mysql(dialect):
+        return f"SET {', '.join(each.removeprefix('SET ') for each in _SETTINGS[dialect])}"
+    return "; ".join(_SETTINGS[dialect]) if dialect == "postgresql" else None
+
+
 class Database:
     """One connection, for one thread at a time. Outside of `transaction()` each statement commits by itself.
 
@@ -66,6 +74,8 @@ class Database:
                 database.execute("DELETE FROM stage WHERE fence < 7")
             rows = database.rows("SELECT count(*) FROM stage")
     """
+
+    holds_session = True
 
     def __init__(self, login: DatabaseLogin, connection: Connection) -> None:
         self._login = login

@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
 
 from airflow_bookmarks.core.errors import OptionError
-from airflow_bookmarks.databases.address import DEFAULT_PORTS, DatabaseAddress, DatabaseLocation
+from airflow_bookmarks.databases.address import DatabaseAddress, DatabaseLocation
 from airflow_bookmarks.databases.client import client_of
+from airflow_bookmarks.databases.dialects import dialect_named
 from airflow_bookmarks.databases.parameters import is_secret, jdbc_parameters
+from airflow_bookmarks.databases.url_form import form_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -27,14 +29,13 @@ _DIALECTS: Mapping[str, DialectName] = {
     "mysql": "mysql",
     "aurora-mysql": "mysql",
     "mariadb": "mariadb",
+    "mssql": "sqlserver",
+    "sqlserver": "sqlserver",
+    "oracle": "oracle",
+    "redshift": "redshift",
     "sqlite": "sqlite",
 }
-_DRIVERS: Mapping[DialectName, str] = {
-    "postgresql": "org.postgresql.Driver",
-    "mysql": "com.mysql.cj.jdbc.Driver",
-    "mariadb": "org.mariadb.jdbc.Driver",
-    "sqlite": "org.sqlite.JDBC",
-}
+_SQLITE_DRIVER = "org.sqlite.JDBC"
 # By Airflow's own names and their aliases, and by those of a secret of RDS.
 _ALIASES: Mapping[str, tuple[str, ...]] = {
     "conn_type": ("conn_type", "engine"),
@@ -52,7 +53,7 @@ class DatabaseLogin:
     """How a database is entered. `repr()` and `str()` show no password, and no parameter, which may hold one too.
 
     Attributes:
-        dialect: "postgresql", "mysql", "mariadb" or "sqlite".
+        dialect: "postgresql", "mysql", "mariadb", "sqlserver", "oracle", "redshift", "sqlite", or one of your own.
         host: A name or an address; None for SQLite.
         port: None for SQLite.
         database: Its name; for SQLite the absolute path of the file.
@@ -189,10 +190,11 @@ class DatabaseLogin:
             raise _wrong(what, f"has the type {declared!r}; known are {', '.join(sorted(_DIALECTS))} and jdbc")
         if dialect == "sqlite":
             return cls("sqlite", None, None, _file_of(host, schema, what))
+        schema = str(extra.get("service_name") or schema or "") if dialect == "oracle" else schema
         missing = [name for name, value in (("host", host), ("schema (the database)", schema)) if not value]
         if missing or not host or not schema:
             raise _wrong(what, f"has no {' and no '.join(missing)}")
-        location = DatabaseLocation(dialect, host, _port(port, what) or DEFAULT_PORTS[dialect], schema)
+        location = DatabaseLocation(dialect, host, _port(port, what) or form_of(dialect).port, schema)
         _check_static(extra, what)
         return cls._of_location(location, login, password, extra)
 
@@ -225,10 +227,11 @@ class DatabaseLogin:
         Raises:
             OptionError: the driver can't do what a parameter says about TLS.
         """
-        if self.dialect in ("mariadb", "sqlite") and "?" in self.database:
+        form = form_of(self.dialect)
+        if not form.is_encoded and form.parameters in self.database:
             raise OptionError(
-                f"the name of the database {self.database!r} has a '?', with which its JDBC driver can't open it. "
-                "Nothing was read or changed. Give it another name."
+                f"the name of the database {self.database!r} has a {form.parameters!r}, with which its JDBC driver "
+                "can't open it. Nothing was read or changed. Give it another name."
             )
         given = jdbc_parameters(self.dialect, self.parameters)
         shown = tuple(pair for pair in sorted(given.items()) if not self._is_property(*pair))
@@ -241,14 +244,16 @@ class DatabaseLogin:
             OptionError: the driver can't do what a parameter says about TLS.
         """
         given = jdbc_parameters(self.dialect, self.parameters)
-        found = {"driver": _DRIVERS[self.dialect], "user": self.user, "password": self.password}
+        driver = _SQLITE_DRIVER if self.dialect == "sqlite" else dialect_named(self.dialect).driver
+        found = {"driver": driver, "user": self.user, "password": self.password}
         return {name: value for name, value in found.items() if value is not None} | {
             name: value for name, value in given.items() if self._is_property(name, value)
         }
 
     def _is_property(self, name: str, value: str) -> bool:
-        # MariaDB's driver reads no %XX, so that an `&` in a value would end it.
-        return is_secret(name, value) or (self.dialect == "mariadb" and "&" in value)
+        # Most drivers read no %XX, so that an `&` in a value would end it.
+        form = form_of(self.dialect)
+        return is_secret(name, value) or (not form.is_encoded and form.between in value)
 
     def sqlalchemy_url(self) -> URL:
         """Return the URL for SQLAlchemy, with the password, which its `repr()` masks, and without parameters.

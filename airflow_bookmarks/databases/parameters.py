@@ -11,6 +11,7 @@ import re
 import ssl
 from typing import TYPE_CHECKING, Any
 
+from airflow_bookmarks.core.database.dialects.quoting import is_mysql
 from airflow_bookmarks.core.errors import OptionError
 from airflow_bookmarks.core.text.redaction import redacted
 
@@ -52,6 +53,11 @@ _MYSQL_MODES = {
 }
 _MYSQL_OWN = frozenset(["ssl_mode", "sslMode", "ssl_ca", "serverSslCert", "ssl_cert", "ssl_key", "connect_timeout"])
 
+# Extra fields by which Airflow's hooks for SQL Server, Oracle and Redshift choose a client, a service or a mode of it.
+_OF_AIRFLOW = frozenset(
+    ["service_name", "sid", "dsn", "driver", "mode", "module", "purity", "threaded", "events", "thick_mode", "protocol"]
+)
+
 
 def is_secret(name: str, value: str) -> bool:
     """Say whether a parameter holds a secret, such as the password of a key store."""
@@ -74,6 +80,8 @@ def jdbc_parameters(dialect: DialectName, parameters: Mapping[str, str]) -> dict
         return named | _timeout_of_jdbc(parameters, 1)
     if dialect == "sqlite":
         return {}
+    if not is_mysql(dialect):
+        return {name: value for name, value in parameters.items() if name not in _OF_AIRFLOW}
     kept = {name: value for name, value in parameters.items() if name not in _MYSQL_OWN}
     return kept | _mysql_tls_of_jdbc(dialect, parameters) | _timeout_of_jdbc(parameters, 1000)
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class AirflowAccess:
-    """Finds the login for `conn:crm` in the Airflow connection `crm`, of type postgres, mysql, mariadb, sqlite or jdbc.
+    """Finds the login for `conn:crm` in the Airflow connection `crm`, of a type of `DatabaseLogin.of_fields`.
 
     Example:
         AirflowAccess().login(DatabaseAddress.parse("conn:crm"))

@@ -35,6 +35,16 @@ def test_connection_is_named_by_its_id() -> None:
                 "mariadb", "db", 3306, "crm", (("sessionVariables", "time_zone='+00:00'"), ("sslMode", "trust"))
             ),
         ),
+        ("jdbc:redshift://db/crm", DatabaseLocation("redshift", "db", 5439, "crm")),
+        ("jdbc:sqlserver://db;databaseName=my crm", DatabaseLocation("sqlserver", "db", 1433, "my crm")),
+        (
+            "jdbc:sqlserver://db:1434;encrypt=true;DATABASE=crm;trustServerCertificate=false",
+            DatabaseLocation(
+                "sqlserver", "db", 1434, "crm", (("encrypt", "true"), ("trustServerCertificate", "false"))
+            ),
+        ),
+        ("jdbc:oracle:thin:@//[::1]/crm.example.com", DatabaseLocation("oracle", "::1", 1521, "crm.example.com")),
+        ("jdbc:oracle:thin:@db:1522/crm", DatabaseLocation("oracle", "db", 1522, "crm")),
         (
             "jdbc:postgresql://db/crm?sslmode=require&options=-c%20a%3Db",
             DatabaseLocation("postgresql", "db", 5432, "crm", (("options", "-c a=b"), ("sslmode", "require"))),
@@ -74,6 +84,11 @@ def test_name_stays_when_parameters_change() -> None:
         "jdbc:postgresql://db/crm?sslmode=require&sslpassword=hunter2",
         "jdbc:mariadb://db/crm?keyStorePassword=hunter2",
         "jdbc:mysql://db/crm?x=1&accessToken=hunter2",
+        "jdbc:sqlserver://db;databaseName=crm;user=hunter2",
+        "jdbc:sqlserver://db;password=hunter2;databaseName=crm",
+        "jdbc:oracle:thin:etl/hunter2@//db/crm",
+        "jdbc:oracle:thin:etl/hunter2@db:1521/crm",
+        "jdbc:redshift://db/crm?PWD=hunter2",
     ],
 )
 def test_secret_in_a_url_is_refused_and_not_repeated(text: str) -> None:
@@ -91,7 +106,13 @@ def test_secret_in_a_url_is_refused_and_not_repeated(text: str) -> None:
         ("", "neither with 'conn:' nor with 'jdbc:'"),
         ("conn:", "names a connection by an id"),
         ("conn:a b", "names a connection by an id"),
-        ("jdbc:oracle:thin:@db:1521/crm", "a kind that is not known; there are jdbc:postgresql:, jdbc:mysql:"),
+        ("jdbc:db2://db:50000/crm", "a kind that is not known; there are jdbc:postgresql:, jdbc:mysql:"),
+        ("jdbc:oracle:thin:@db:1521:crm", "jdbc:oracle:thin:@//HOST:PORT/SERVICE"),
+        ("jdbc:oracle:oci:@//db/crm", "jdbc:oracle:thin:@//HOST:PORT/SERVICE"),
+        ("jdbc:sqlserver://db", "jdbc:sqlserver://HOST:PORT;databaseName=DATABASE"),
+        ("jdbc:sqlserver://db/crm", "jdbc:sqlserver://HOST:PORT;databaseName=DATABASE"),
+        ("jdbc:sqlserver://db;databaseName={a;b}", "jdbc:sqlserver://HOST:PORT;databaseName=DATABASE"),
+        (r"jdbc:sqlserver://db\two;databaseName=crm", "jdbc:sqlserver://HOST:PORT;databaseName=DATABASE"),
         ("jdbc:postgresql:crm", "one host and one database"),
         ("jdbc:postgresql://db", "one host and one database"),
         ("jdbc:postgresql://db:x/crm", "a port that is no number"),

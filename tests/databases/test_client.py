@@ -35,6 +35,12 @@ def test_missing_client_is_named_with_its_extra(
         open_database(DatabaseLogin(dialect, "db", 1, "crm", "etl", "hunter2"))
 
 
+@pytest.mark.parametrize("dialect", ["sqlserver", "oracle", "redshift", "acme"])
+def test_database_without_a_client_of_python_is_refused_by_name(dialect: DialectName) -> None:
+    with pytest.raises(OptionError, match=rf"the kind '{dialect}': Spark alone can ask it.*can't be written to"):
+        open_database(DatabaseLogin(dialect, "db", 1, "crm", "etl", "hunter2"))
+
+
 def test_sqlalchemy_of_earlier_airflow_takes_the_client_of_its_provider(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sqlalchemy.__version__", "1.4.54")
     monkeypatch.setitem(sys.modules, "psycopg2", None)

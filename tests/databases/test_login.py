@@ -85,7 +85,7 @@ def test_connection_of_the_type_jdbc_has_its_url_as_host() -> None:
         ('{"conn_type": "postgres", "extra": "[1]"}', "extra fields that are no JSON object"),
         ('{"conn_type": "postgres", "extra": ["hunter2"]}', "extra fields that are no JSON object"),
         ('{"username": "etl", "password": "hunter2"}', "the type ''; known are .*postgres"),
-        ('{"engine": "oracle", "password": "hunter2"}', "the type 'oracle'"),
+        ('{"engine": "db2", "password": "hunter2"}', "the type 'db2'"),
         ('{"engine": "postgres", "password": "hunter2"}', r"no host and no schema \(the database\)"),
         ('{"engine": "postgres", "host": "db", "password": "hunter2"}', "has no schema"),
         ('{"engine": "postgres", "host": "db", "dbname": "crm", "port": "hunter2"}', "a port that is no number"),
@@ -160,3 +160,45 @@ def test_url_is_a_login_without_user() -> None:
 def test_id_of_a_connection_alone_is_no_login() -> None:
     with pytest.raises(OptionError, match="'conn:crm' is the id of a connection"):
         DatabaseLogin.of_address(DatabaseAddress.parse("conn:crm"))
+
+
+@pytest.mark.parametrize(
+    ("fields", "url", "driver"),
+    [
+        (
+            {"conn_type": "mssql", "schema": "crm", "extra": {"encrypt": "true", "driver": "ODBC Driver 18"}},
+            "jdbc:sqlserver://db:1433;databaseName=crm;encrypt=true",
+            "com.microsoft.sqlserver.jdbc.SQLServerDriver",
+        ),
+        (
+            {"conn_type": "oracle", "schema": "etl", "extra": {"service_name": "crm.example.com", "thick_mode": False}},
+            "jdbc:oracle:thin:@//db:1521/crm.example.com",
+            "oracle.jdbc.OracleDriver",
+        ),
+        (
+            {"conn_type": "redshift", "schema": "crm", "extra": {"ssl": True}},
+            "jdbc:redshift://db:5439/crm?ssl=true",
+            "com.amazon.redshift.Driver",
+        ),
+    ],
+)
+def test_connection_of_an_untried_database_is_read(fields: dict[str, Any], url: str, driver: str) -> None:
+    login = DatabaseLogin.of_json(json.dumps({**fields, "host": "db", "login": "etl", "password": "hunter2"}))
+
+    assert login.jdbc_url == url
+    assert login.jdbc_properties() == {"driver": driver, "user": "etl", "password": "hunter2"}
+    assert DatabaseAddress.parse(login.jdbc_url).name == login.name
+
+
+def test_value_that_would_end_a_parameter_of_a_url_is_a_property() -> None:
+    login = DatabaseLogin(
+        "sqlserver", "db", 1433, "crm", "etl", None, {"applicationName": "a;user=b", "encrypt": "true"}
+    )
+
+    assert login.jdbc_url == "jdbc:sqlserver://db:1433;databaseName=crm;encrypt=true"
+    assert login.jdbc_properties()["applicationName"] == "a;user=b"
+
+
+def test_name_that_would_end_the_database_of_a_url_is_refused() -> None:
+    with pytest.raises(OptionError, match="has a ';', with which its JDBC driver can't open it"):
+        _ = DatabaseLogin("sqlserver", "db", 1433, "crm;user=b").jdbc_url

@@ -1,4 +1,4 @@
-"""The code of docs/contributing/sources.md and sinks.md is code of tests, so it runs."""
+"""The code of docs/contributing/sources.md, sinks.md and dialects.md is code of tests, so it runs."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 FILES = {
     "sources.md": ("lifecycle/sqlite_keys.py", "spark/test_own_source.py", "testing/test_source_conformance.py"),
+    "dialects.md": ("databases/sqlite_dialect.py",),
     "sinks.md": ("testing/own_sink.py", "testing/test_own_sink.py"),
 }
 BLOCKS = [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +11,12 @@ import pytest
 from pyspark.sql import DataFrame
 
 from airflow_bookmarks.core.errors import OptionError, SchemaChangedError
+from airflow_bookmarks.databases.dialects import registered
 from airflow_bookmarks.lifecycle.changes.change import rewind, set_position
 from airflow_bookmarks.lifecycle.inspect.pending import pending
 from airflow_bookmarks.spark import BookmarkedJob
-from tests.databases.servers import new_database
+from tests.databases.servers import new_database, new_sqlite
+from tests.databases.sqlite_dialect import SQLite, read_orders
 from tests.sources.jdbc.shop import Shop
 from tests.sources.jdbc.test_conformance import KnownLogin
 from tests.spark.lake import Lake, rows_of
@@ -28,7 +31,7 @@ INSTANT = {"postgresql": "timestamptz", "mariadb": "timestamp(6)"}
 @pytest.fixture(scope="session")
 def more_conf() -> Mapping[str, str]:
     """Start Spark with the drivers."""
-    jars = [str(jar) for name in DIALECTS for jar in sorted(fetch(name).glob("*.jar"))]
+    jars = [str(jar) for name in (*DIALECTS, "sqlite") for jar in sorted(fetch(name).glob("*.jar"))]
     return {"spark.jars": ",".join(jars)}
 
 
@@ -227,3 +230,17 @@ def test_table_that_a_run_reads_is_no_output_of_it(lake: Lake, shop: Shop, mode:
 def test_login_among_the_properties_is_refused(lake: Lake, shop: Shop) -> None:
     with pytest.raises(OptionError, match=r"property 'password'.*conn:<id>"), lake.job() as job:
         read(job, properties={"password": "hunter2"})
+
+
+def test_table_of_an_own_dialect_is_read_once(lake: Lake, tmp_path: Path) -> None:
+    shop = Shop(new_sqlite(tmp_path / "shop.db"))
+    shop.run("CREATE TABLE orders (id INTEGER PRIMARY KEY, amount INTEGER)")
+    found = []
+    with registered(SQLite()):
+        for rows in ("(1, 10), (2, 20)", "(3, 30), (40, 40)"):
+            shop.run(f"INSERT INTO orders VALUES {rows}")
+            with lake.job() as job:
+                frame = read_orders(job, f"jdbc:sqlite:{shop.login.database}", settle=timedelta(0), partitions=2)
+                found.append(ids(frame))
+
+    assert found == [[1, 2], [3, 40]]

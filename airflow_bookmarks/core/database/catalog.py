@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from airflow_bookmarks.core.database.dialects.quoting import is_mysql, quoted, text_literal
-from airflow_bookmarks.core.database.dialects.registry import dialect_named
+from airflow_bookmarks.core.database.dialects.registry import DIALECTS
 from airflow_bookmarks.core.database.sink_table import SinkTable
 from airflow_bookmarks.core.errors import OptionError
 
@@ -26,7 +26,7 @@ def schema_query(dialect: DialectName) -> str:
 def columns_query(dialect: DialectName, table: SinkTable) -> str:
     """Return the query for a table's columns, the name first, in their order; no rows: there is no such table."""
     if dialect != "sqlite":
-        return _asked(dialect, dialect_named(dialect).columns_query(table.parts))
+        return DIALECTS[dialect].columns_query(table.parts)
     schema, name = _place(dialect, table)
     return f"SELECT name FROM pragma_table_info({name}, {schema}) ORDER BY cid"
 
@@ -37,7 +37,7 @@ def unique_query(dialect: DialectName, table: SinkTable) -> str:
     Those that can't tell each row from each other are left out: partial ones, and those over expressions or prefixes.
     """
     if dialect != "sqlite":
-        return _asked(dialect, dialect_named(dialect).unique_query(table.parts))
+        return _asked(dialect, DIALECTS[dialect].unique_query(table.parts))
     schema, name = _place(dialect, table)
     return (
         f"SELECT l.name, 0, i.name, 0 FROM pragma_index_list({name}, {schema}) l, "

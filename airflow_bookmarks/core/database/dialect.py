@@ -7,6 +7,9 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
+from airflow_bookmarks.core.database.dialects.quoting import double_quoted
+from airflow_bookmarks.core.errors import OptionError
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -47,6 +50,7 @@ class Dialect(ABC):
 
     name: ClassVar[str]
     driver: ClassVar[str]  # the class of its JDBC driver
+    is_tried: ClassVar[bool] = True  # whether a database of this kind has run its queries in tests
     compares_rows: ClassVar[bool] = True  # whether `(a, b) > (1, 2)` uses an index over (a, b)
     denied: ClassVar[str] = ""  # the code of the error for who may not see open transactions
     grant: ClassVar[str] = ""  # the statement that lets a user see them
@@ -55,8 +59,15 @@ class Dialect(ABC):
     # ---- what a dialect of one's own has to bring
 
     @abstractmethod
-    def quote(self, identifier: str) -> str:
-        """Return the name of a column, table or schema, quoted: its case and its blanks stay."""
+    def columns_query(self, parts: Sequence[str]) -> str:
+        """Return the query for the columns of a table: name, type, nullable, collation, generated, cached.
+
+        They come in the order of the table; no rows: there is none of that name. Its parts are schema and table.
+        """
+
+    @abstractmethod
+    def now_query(self) -> str:
+        """Return the query for the present time in UTC, with microseconds."""
 
     @abstractmethod
     def key_column(self, column: TableColumn) -> KeyColumn | None:
@@ -70,11 +81,22 @@ class Dialect(ABC):
     def as_text(self, key: KeyColumn) -> str:
         """Return an expression for the exact text of a key, which `literal` takes."""
 
-    @abstractmethod
-    def part(self, expression: str, count: int) -> str:
-        """Return an expression for the number from 0 to `count` - 1 that any value of `expression` always falls to."""
-
     # ---- what follows from it
+
+    def quote(self, identifier: str) -> str:
+        """Return the name of a column, table or schema, quoted as the standard does: its case and its blanks stay."""
+        return double_quoted(identifier)
+
+    def part(self, expression: str, count: int) -> str:
+        """Return an expression for the number from 0 to `count` - 1 that any value of `expression` always falls to.
+
+        Raises:
+            OptionError: this dialect has none.
+        """
+        raise OptionError(
+            f"rows of {self.name} can't be split by a hash. Nothing was read or changed. Give partition_column=<a "
+            "column of integers>; or partitions=1."
+        )
 
     def table(self, parts: Sequence[str]) -> str:
         """Return the name of a table, quoted."""
@@ -138,13 +160,6 @@ class Dialect(ABC):
     # ---- what a database tells of itself; None where it tells nothing. Each column of a query has a name of its own,
     # because Spark may ask it, as a table of which it selects the columns
 
-    def columns_query(self, parts: Sequence[str]) -> str | None:
-        """Return the query for the columns of a table: name, type, nullable, collation, generated, cached.
-
-        They come in the order of the table.
-        """
-        return None
-
     def unique_query(self, parts: Sequence[str]) -> str | None:
         """Return the query for the columns of whole unique indexes: index, is_primary, column, is_deferred.
 
@@ -154,10 +169,6 @@ class Dialect(ABC):
 
     def types_query(self, query: str, columns: Sequence[str]) -> str | None:
         """Return the query for the declared types of columns of a query, which may have no rows."""
-        return None
-
-    def now_query(self) -> str | None:
-        """Return the query for the present time in UTC, with microseconds."""
         return None
 
     def open_queries(self) -> tuple[str, ...]:

@@ -69,12 +69,9 @@ def _of_query(queries: Queries, dialect: Dialect, query: str, options: TableOpti
 
 
 def _columns(queries: Queries, dialect: Dialect, parts: Sequence[str]) -> tuple[TableColumn, ...]:
-    asked = dialect.columns_query(parts)
-    if asked is None:
-        raise OptionError(f"tables of {dialect.name} can't be described yet. Nothing was read or changed.")
     columns = tuple(
-        TableColumn(str(name), str(declared), bool(nullable), str(collation), bool(generated), int(cached))
-        for name, declared, nullable, collation, generated, cached in queries.rows(asked)
+        TableColumn(str(name), str(declared), bool(nullable), str(collation or ""), bool(generated), int(cached))
+        for name, declared, nullable, collation, generated, cached in queries.rows(dialect.columns_query(parts))
     )
     if not columns:
         raise SourceMissingError(

@@ -10,7 +10,12 @@ if TYPE_CHECKING:
 
 
 class Queries(Protocol):
-    """Runs queries in one session of a database, each by itself: what was committed before it, it sees."""
+    """Runs queries in a database, each by itself: what was committed before it, it sees."""
+
+    @property
+    def holds_session(self) -> bool:
+        """Whether all queries run in one session, so that a transaction may stay open from one to the next."""
+        ...
 
     def rows(self, sql: str) -> Sequence[Sequence[Any]]:
         """Return the rows of a query, whose values are all written out in it.

@@ -44,8 +44,7 @@ def now(queries: Queries, dialect: Dialect) -> datetime:
     Raises:
         SourceError: it does not tell.
     """
-    asked = dialect.now_query()
-    moment = None if asked is None else moment_of(str(queries.rows(asked)[0][0]))
+    moment = moment_of(str(queries.rows(dialect.now_query())[0][0]))
     if moment is None:
         raise SourceError(f"the clock of this {dialect.name} can't be read. Nothing was read or changed.")
     return moment
@@ -61,6 +60,11 @@ def check_seen(label: str, queries: Queries, dialect: Dialect, parts: Sequence[s
     why = [str(row[0]) for row in queries.rows(asked)] if asked is not None else []
     if not dialect.open_queries():
         why = [f"{dialect.name} does not tell which transactions are open"]
+    elif dialect.witness is not None and not queries.holds_session:
+        why = [
+            f"{dialect.name} may give an old list of open transactions, and Spark, which asks it because no client of "
+            "Python is installed, can't hold the transaction that would show it"
+        ]
     if why:
         raise OptionError(
             f"{label}: settle='auto' would lose rows: {why[0]}. Nothing was read or changed. Or give "

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from airflow_bookmarks.core.database.dialects.registry import dialect_named
 from airflow_bookmarks.core.run import SourceRef
+from airflow_bookmarks.databases.dialects import dialect_named, warn_if_untried
 from airflow_bookmarks.sources.jdbc.planner import TablePlanner
 from airflow_bookmarks.sources.jdbc.position import TablePosition
 from airflow_bookmarks.sources.source import Recheck
@@ -40,6 +40,7 @@ class TableSource:
         self._found = None if found.position is None else TablePosition.decode(found.position)
         with self._connect() as queries:
             dialect = dialect_named(self.recipe.dialect)
+            warn_if_untried(dialect)
             return TablePlanner(queries, dialect, self.recipe, self._label, self._connect).plan(found)
 
     def advance(self, plan: TablePlan) -> Position | None:

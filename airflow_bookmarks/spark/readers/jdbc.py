@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from airflow_bookmarks.core.database.dialects.registry import dialect_named
 from airflow_bookmarks.core.database.key import KeyType
 from airflow_bookmarks.core.database.windows.partitions import PartitionOptions, hashed, ranges
 from airflow_bookmarks.core.errors import OptionError
+from airflow_bookmarks.databases.dialects import dialect_named
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -6,9 +6,9 @@ import threading
 from dataclasses import dataclass, field
 from random import Random
 
-from airflow_bookmarks.core.database.dialects.registry import dialect_named
 from airflow_bookmarks.core.database.key import KeyColumn, KeyType
 from airflow_bookmarks.databases.database import Database, open_database
+from airflow_bookmarks.databases.dialects import dialect_named
 from airflow_bookmarks.databases.login import DatabaseLogin
 from tests.chaos.writers.table import RaceTable, Rows
 

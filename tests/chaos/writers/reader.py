@@ -10,11 +10,11 @@ from datetime import timedelta
 from pathlib import Path
 from random import Random
 
-from airflow_bookmarks.core.database.dialects.registry import dialect_named
 from airflow_bookmarks.core.job import RunIdentity
 from airflow_bookmarks.core.selection.bound import UNBOUND, Bound
 from airflow_bookmarks.core.selection.reason import SETTLING
 from airflow_bookmarks.databases.database import open_database
+from airflow_bookmarks.databases.dialects import dialect_named
 from airflow_bookmarks.databases.login import DatabaseLogin
 from airflow_bookmarks.files.local import LocalFileSystem
 from airflow_bookmarks.lifecycle.protocol.failpoint import Failpoint

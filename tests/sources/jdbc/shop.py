@@ -9,10 +9,10 @@ from datetime import timedelta
 from typing import Any
 
 from airflow_bookmarks.core.database.dialect import Dialect
-from airflow_bookmarks.core.database.dialects.registry import dialect_named
 from airflow_bookmarks.core.database.windows.window import KeyWindow
 from airflow_bookmarks.core.rules.start import BEGINNING, Start
 from airflow_bookmarks.databases.database import Database, open_database
+from airflow_bookmarks.databases.dialects import dialect_named
 from airflow_bookmarks.databases.login import DatabaseLogin
 from airflow_bookmarks.sources.jdbc.options import TableOptions
 from airflow_bookmarks.sources.jdbc.position import TablePlan

@@ -22,6 +22,8 @@ MOST_LOOKED_AT = 100  # rows, by one query
 class Kept:
     """Queries of a planner, which a test looks at afterwards."""
 
+    holds_session = True
+
     def __init__(self, database: Database) -> None:
         self._database = database
         self.asked: list[str] = []

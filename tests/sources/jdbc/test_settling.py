@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from airflow_bookmarks.core.database.dialects.registry import dialect_named
 from airflow_bookmarks.core.database.open_transaction import OpenTransaction
 from airflow_bookmarks.core.errors import OptionError, SourceError
 from airflow_bookmarks.core.rules.start import Start
 from airflow_bookmarks.databases.database import Database, open_database
+from airflow_bookmarks.databases.dialects import dialect_named
 from airflow_bookmarks.databases.login import DatabaseLogin
 from airflow_bookmarks.sources.jdbc.planner import TablePlanner
 from airflow_bookmarks.sources.jdbc.position import TablePlan
@@ -65,6 +65,8 @@ def shop(request: pytest.FixtureRequest) -> Iterator[Shop]:
 
 class Asked:
     """Queries of a planner, before which a test does something."""
+
+    holds_session = True
 
     def __init__(self, database: Database, before: Callable[[str], None]) -> None:
         self._database, self._before = database, before

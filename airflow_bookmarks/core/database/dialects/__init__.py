@@ -3,5 +3,8 @@
 quoting       names and texts in a statement, for reading and for writing
 postgresql    PostgreSQL
 mysql         MySQL and MariaDB
-registry      all of them by name
+sqlserver     SQL Server
+oracle        Oracle
+redshift      Redshift
+registry      all of them by name; `databases.dialects` knows those of a user's own as well
 """

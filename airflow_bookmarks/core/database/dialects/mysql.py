@@ -48,6 +48,7 @@ class MySQL(Dialect):
     """MySQL from version 8 on."""
 
     name: ClassVar[str] = "mysql"
+    is_tried: ClassVar[bool] = False
     driver: ClassVar[str] = "com.mysql.cj.jdbc.Driver"
     compares_rows: ClassVar[bool] = False  # a comparison of rows reads the whole index
     denied: ClassVar[str] = "1227"
@@ -103,7 +104,7 @@ class MySQL(Dialect):
         """Return the query for the columns of a table or view; see `Dialect.columns_query`."""
         return f"""
             SELECT column_name, column_type, is_nullable = 'YES' AS nullable, coalesce(collation_name, '') AS collated,
-                   extra LIKE '%auto_increment%' AS generated, 1 AS cached
+                   extra LIKE '%auto_increment%' AS is_generated, 1 AS cached
             FROM information_schema.columns WHERE {_of_table(parts)} ORDER BY ordinal_position"""
 
     def unique_query(self, parts: Sequence[str]) -> str:
@@ -171,6 +172,7 @@ class MariaDB(MySQL):
     """MariaDB from version 10.5 on."""
 
     name: ClassVar[str] = "mariadb"
+    is_tried: ClassVar[bool] = True
     driver: ClassVar[str] = "org.mariadb.jdbc.Driver"
 
     def _statements_query(self) -> str:

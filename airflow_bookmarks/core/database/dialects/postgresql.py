@@ -6,7 +6,6 @@ import re
 from typing import TYPE_CHECKING, ClassVar
 
 from airflow_bookmarks.core.database.dialect import Dialect, TableColumn
-from airflow_bookmarks.core.database.dialects.quoting import double_quoted
 from airflow_bookmarks.core.database.dialects.quoting import escaped_text as _text
 from airflow_bookmarks.core.database.key import KeyColumn, KeyType
 
@@ -45,10 +44,6 @@ class PostgreSQL(Dialect):
     driver: ClassVar[str] = "org.postgresql.Driver"
     denied: ClassVar[str] = "42501"
     grant: ClassVar[str] = "GRANT pg_monitor TO <user>"
-
-    def quote(self, identifier: str) -> str:
-        """Return a name in double quotes; see `Dialect.quote`."""
-        return double_quoted(identifier)
 
     def key_column(self, column: TableColumn) -> KeyColumn | None:
         """Return a column as a key; see `Dialect.key_column`. Text is compared by its bytes."""
@@ -101,7 +96,7 @@ class PostgreSQL(Dialect):
                    CASE WHEN a.attcollation = 0 THEN '' WHEN c.collname <> 'default' THEN c.collname
                         WHEN to_jsonb(d) ->> 'datlocprovider' = 'i' THEN 'icu' ELSE d.datcollate END AS collated,
                    a.attidentity <> ''
-                   OR coalesce(pg_get_expr(e.adbin, e.adrelid) LIKE 'nextval(%', false) AS generated,
+                   OR coalesce(pg_get_expr(e.adbin, e.adrelid) LIKE 'nextval(%', false) AS is_generated,
                    coalesce((SELECT s.seqcache FROM pg_sequence s
                              JOIN pg_depend o ON o.objid = s.seqrelid AND o.classid = 'pg_class'::regclass
                              WHERE o.refobjid = a.attrelid AND o.refobjsubid = a.attnum AND o.deptype IN ('a', 'i')

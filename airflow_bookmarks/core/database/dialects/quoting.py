@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from airflow_bookmarks.core.errors import OptionError
@@ -11,6 +12,8 @@ if TYPE_CHECKING:
 
     from airflow_bookmarks.core.database.dialect import DialectName
 
+
+_CONTINUED = re.compile(r"\\(?=\r?\n)")
 
 # ---- names: their case and their blanks stay
 
@@ -38,6 +41,16 @@ def backticked(identifier: str) -> str:
     return _enclosed(identifier, "`", "`")
 
 
+def bracketed(identifier: str) -> str:
+    """Return a name as SQL Server quotes it, whatever QUOTED_IDENTIFIER is; see `double_quoted`.
+
+    Example:
+        >>> bracketed("a]b")
+        '[a]]b]'
+    """
+    return _enclosed(identifier, "[", "]")
+
+
 def _enclosed(identifier: str, begin: str, end: str) -> str:
     if not identifier or "\0" in identifier:
         raise OptionError(f"{identifier!r} can't be a name in a database. Nothing was read, written or changed.")
@@ -63,7 +76,7 @@ def escaped_text(value: str) -> str:
 
     Example:
         >>> escaped_text("it's"), escaped_text("a\\b")
-        ("'it''s'", " E'a\\\\\\\\b'")
+        ("'it''s'", " E'a\\\\b'")
     """
     quoted_text = plain_text(value)
     return " E" + quoted_text.replace("\\", "\\\\") if "\\" in value else quoted_text
@@ -74,9 +87,30 @@ def hexadecimal_text(value: str) -> str:
 
     Example:
         >>> hexadecimal_text("it's"), hexadecimal_text("\\é")
-        ("'it''s'", "_utf8mb4 0x5cc3a9")
+        ("'it''s'", '_utf8mb4 0x5cc3a9')
     """
     return f"_utf8mb4 0x{value.encode().hex()}" if "\\" in value else plain_text(value)
+
+
+def national_text(value: str) -> str:
+    r"""Return a literal of text for SQL Server, which would take a backslash before the end of a line for no letter.
+
+    Example:
+        >>> national_text("it's"), national_text("a\\\nb")
+        ("N'it''s'", "N'a\\' + N'\nb'")
+    """
+    return "N" + _CONTINUED.sub(r"\\' + N'", plain_text(value))
+
+
+def spelled_text(value: str) -> str:
+    r"""Return a literal of text for Redshift, where a backslash may escape: it stands by its number.
+
+    Example:
+        >>> spelled_text("it's"), spelled_text("a\\b")
+        ("'it''s'", "('a' || CHR(92) || 'b')")
+    """
+    parts = " || CHR(92) || ".join(map(plain_text, value.split("\\")))
+    return f"({parts})" if "\\" in value else parts
 
 
 # ---- by the name of the dialect, for what writes tables

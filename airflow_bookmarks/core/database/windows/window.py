@@ -43,7 +43,9 @@ class TableKeys:
     def order(self, dialect: Dialect, *, is_backwards: bool = False) -> str:
         """Return the terms to sort by."""
         way = "ASC" if self.is_ascending is not is_backwards else "DESC"
-        return ", ".join(f"{dialect.column(key)} {way}" for key in (*self.keys, *self.ties))
+        # Each once: SQL Server takes no column twice.
+        columns = dict.fromkeys(dialect.column(key) for key in (*self.keys, *self.ties))
+        return ", ".join(f"{column} {way}" for column in columns)
 
     def select(self, dialect: Dialect) -> str:
         """Return the exact text of the keys, as terms of a query."""

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from airflow_bookmarks.core.database.dialect import Dialect
 from airflow_bookmarks.core.database.dialects.mysql import MySQL
 from airflow_bookmarks.core.database.dialects.postgresql import PostgreSQL
+from airflow_bookmarks.core.database.dialects.registry import DIALECTS
 from airflow_bookmarks.core.database.key import KeyColumn, KeyType
 from airflow_bookmarks.core.database.windows.window import KeyWindow, Mark, TableKeys, joined
 
@@ -36,7 +37,7 @@ def held(connection: sqlite3.Connection, condition: str) -> set[int]:
     return {at for (at,) in connection.execute(f"SELECT p FROM t WHERE {condition}")}
 
 
-@pytest.mark.parametrize("dialect", [PostgreSQL(), MySQL()], ids=lambda each: each.name)
+@pytest.mark.parametrize("dialect", DIALECTS.values(), ids=lambda each: each.name)
 @pytest.mark.parametrize("is_ascending", [True, False])
 @given(low=st.lists(NUMBER, min_size=1, max_size=3), high=st.lists(NUMBER, min_size=1, max_size=3))
 def test_window_holds_what_lies_between_its_marks(
@@ -53,7 +54,7 @@ def test_window_holds_what_lies_between_its_marks(
     assert held(rows, condition) == {at for at, row in enumerate(ROWS) if is_in(row)}
 
 
-@pytest.mark.parametrize("dialect", [PostgreSQL(), MySQL()], ids=lambda each: each.name)
+@pytest.mark.parametrize("dialect", DIALECTS.values(), ids=lambda each: each.name)
 @given(known=st.sets(st.integers(0, 26)), ends=st.sets(st.integers(0, 26)), low=NUMBER, high=NUMBER)
 def test_rows_with_the_keys_of_a_mark_count_as_read_by_name(
     rows: sqlite3.Connection, dialect: Dialect, known: set[int], ends: set[int], low: str, high: str
