@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import logging
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from airflow_bookmarks.core.database.dialects.registry import dialect_named
 from airflow_bookmarks.core.database.sink_table import SinkTable
 from airflow_bookmarks.core.database.table_name import parse_table
 from airflow_bookmarks.core.errors import OptionError
 from airflow_bookmarks.databases.address import DatabaseAddress
+from airflow_bookmarks.databases.client import why_no_client
 from airflow_bookmarks.databases.database import open_database
+from airflow_bookmarks.databases.dialects import dialect_named
 from airflow_bookmarks.sources.jdbc.recipe import Recipe, Relation
 from airflow_bookmarks.sources.jdbc.source import TableSource
 from airflow_bookmarks.spark.contexts.columns import ContextFrames, settled
+from airflow_bookmarks.spark.contexts.spark_queries import SparkQueries
 from airflow_bookmarks.spark.readers.jdbc import TableReader, in_portions, spark_url
 
 if TYPE_CHECKING:
@@ -28,8 +31,10 @@ if TYPE_CHECKING:
     from airflow_bookmarks.databases.login import DatabaseLogin
     from airflow_bookmarks.sources.jdbc.options import TableOptions
     from airflow_bookmarks.sources.jdbc.position import TablePlan
-    from airflow_bookmarks.sources.jdbc.queries import Queries
+    from airflow_bookmarks.sources.jdbc.queries import Connect, Queries
     from airflow_bookmarks.spark.contexts.scope import ReadScope
+
+log = logging.getLogger(__name__)
 
 # Names of Spark's JDBC source, in small letters, by which more or less would be read than the plan says.
 _REFUSED = {
@@ -89,7 +94,7 @@ def read_table(scope: ReadScope, url: str, wanted: TableReadOptions) -> DataFram
     recipe = Recipe(str(address), login.dialect, wanted.relation, options)
     if recipe.relation.parts is not None:  # what a query reads is not known
         scope.inputs.note_table(recipe.address, SinkTable.of_parts(recipe.relation.parts))
-    reader = _reader(login, recipe, wanted)
+    reader = _reader(scope, login, recipe, wanted)
     source = TableSource(reader.connect, recipe, scope.label)
     plan = scope.run.plan(scope.ctx, source, on_source_change=scope.options.on_source_change)
     return settled(scope, plan, _TableFrames(scope, reader))
@@ -115,17 +120,34 @@ def _check(scope: ReadScope, wanted: TableReadOptions) -> None:
         raise scope.refused("a schema: a table has its own. Set types by the property customSchema, as in Spark")
 
 
-def _reader(login: DatabaseLogin, recipe: Recipe, wanted: TableReadOptions) -> TableReader:
-    @contextmanager
-    def connect() -> Iterator[Queries]:
-        with open_database(login) as database:
-            yield database
-
+def _reader(scope: ReadScope, login: DatabaseLogin, recipe: Recipe, wanted: TableReadOptions) -> TableReader:
     dialect = dialect_named(recipe.dialect)
     properties = {**login.jdbc_properties(), **in_portions(wanted.properties)}
     return TableReader(
-        spark_url(login), recipe.relation.sql(dialect), recipe.dialect, properties, wanted.partitions, connect
+        spark_url(login),
+        recipe.relation.sql(dialect),
+        recipe.dialect,
+        properties,
+        wanted.partitions,
+        _connect(scope, login),
     )
+
+
+def _connect(scope: ReadScope, login: DatabaseLogin) -> Connect:
+    """Return what opens a session of the database: of a client of Python, or of Spark where there is none."""
+    why = why_no_client(login.dialect)
+    if why is not None:
+        log.info("%s: the database is asked by Spark, in sessions of its own: %s", scope.label, why)
+
+    @contextmanager
+    def connect() -> Iterator[Queries]:
+        if why is not None:
+            yield SparkQueries(scope.spark, login)
+            return
+        with open_database(login) as database:
+            yield database
+
+    return connect
 
 
 class _TableFrames(ContextFrames["TablePlan"]):
