@@ -10,8 +10,6 @@ from airflow_bookmarks.core.errors import OptionError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from airflow_bookmarks.core.database.dialect import DialectName
-
 
 _CONTINUED = re.compile(r"\\(?=\r?\n)")
 
@@ -115,24 +113,24 @@ def spelled_text(value: str) -> str:
 
 # ---- by the name of the dialect, for what writes tables
 
-_NAMES: dict[DialectName, Callable[[str], str]] = {"mysql": backticked, "mariadb": backticked}
-_TEXTS: dict[DialectName, Callable[[str], str]] = {
+_NAMES: dict[str, Callable[[str], str]] = {"mysql": backticked, "mariadb": backticked}
+_TEXTS: dict[str, Callable[[str], str]] = {
     "postgresql": escaped_text,
     "mysql": hexadecimal_text,
     "mariadb": hexadecimal_text,
 }
 
 
-def is_mysql(dialect: DialectName) -> bool:
+def is_mysql(dialect: str) -> bool:
     """Whether a database is MySQL or MariaDB, which share what is said of either."""
     return dialect in ("mysql", "mariadb")
 
 
-def quoted(dialect: DialectName, identifier: str) -> str:
+def quoted(dialect: str, identifier: str) -> str:
     """Return the name of a table or column, quoted; see `double_quoted`."""
     return _NAMES.get(dialect, double_quoted)(identifier)
 
 
-def text_literal(dialect: DialectName, text: str) -> str:
+def text_literal(dialect: str, text: str) -> str:
     """Return a text as a literal."""
     return _TEXTS.get(dialect, plain_text)(text)
