@@ -3,7 +3,8 @@
 Statements take no parameters: each value is a literal that `core.database` has quoted for the dialect. So that a
 literal means the same wherever it is read, each session has these settings:
 
-    PostgreSQL       UTC, ISO dates, intervals of ISO 8601, floats with all digits, standard_conforming_strings
+    PostgreSQL       UTC, ISO dates, intervals of ISO 8601, floats with all digits, bytes in hexadecimal, money without
+                     signs of a country, standard_conforming_strings
     MySQL, MariaDB   UTC, utf8mb4, and a fixed sql_mode: strict, "text" is text, and a backslash is a letter like others
     SQLite           foreign keys are checked; a lock of another process is waited for
 """
@@ -42,6 +43,8 @@ _SETTINGS: Mapping[DialectName, tuple[str, ...]] = {
         "SET datestyle = 'ISO, YMD'",
         "SET intervalstyle = 'iso_8601'",
         "SET extra_float_digits = 1",
+        "SET bytea_output = 'hex'",
+        "SET lc_monetary = 'C'",
         "SET standard_conforming_strings = on",
         "SET client_encoding = 'UTF8'",
     ),

@@ -11,7 +11,7 @@ from airflow_bookmarks.core.database.dialects.quoting import double_quoted
 from airflow_bookmarks.core.errors import OptionError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from airflow_bookmarks.core.database.key import KeyColumn, KeyValues
 
@@ -143,6 +143,33 @@ class Dialect(ABC):
         """Return the condition that the keys have these values."""
         pairs = zip(keys, values, strict=False)
         return " AND ".join(f"{self.column(key)} = {self.literal(text, key)}" for key, text in pairs)
+
+    def among(self, columns: Sequence[KeyColumn], rows: Sequence[KeyValues]) -> str:
+        """Return the condition that columns have the values of one of some rows.
+
+        Example:
+            >>> from airflow_bookmarks.core.database.mysql import MySQL
+            >>> from airflow_bookmarks.core.database.key import KeyColumn, KeyType
+            >>> a, b = KeyColumn("a", KeyType.INTEGER), KeyColumn("b", KeyType.INTEGER)
+            >>> MySQL().among([a, b], [("1", "2"), ("3", "4")])
+            '(`a`, `b`) IN ((1, 2), (3, 4))'
+        """
+        return f"{self._tuple(map(self.column, columns))} IN ({self._tuples(columns, rows)})"
+
+    def _tuples(self, columns: Sequence[KeyColumn], rows: Sequence[KeyValues]) -> str:
+        return ", ".join(self._tuple(map(self.literal, each, columns)) for each in rows)
+
+    @staticmethod
+    def _tuple(terms: Iterable[str]) -> str:
+        first, *more = terms
+        return f"({', '.join([first, *more])})" if more else first
+
+    def row_hash(self, columns: Sequence[TableColumn]) -> str | None:
+        """Return an expression for a hash of the exact content of a row, text of 16 digits; None: there is none.
+
+        It is the same in each session of this package as long as none of these columns has changed.
+        """
+        return None
 
     def first(self, select: str, source: str, where: str, order: str, count: int, skip: int = 0) -> str:
         """Return the query for some rows in an order."""

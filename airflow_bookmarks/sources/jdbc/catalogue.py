@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING
 from airflow_bookmarks.core.database.dialect import Dialect, TableColumn
 from airflow_bookmarks.core.database.key import KeyColumn, KeyType
 from airflow_bookmarks.core.database.windows.window import TableKeys
-from airflow_bookmarks.core.errors import OptionError, SourceError, SourceMissingError
+from airflow_bookmarks.core.errors import DatabaseError, OptionError, SourceError, SourceMissingError
 from airflow_bookmarks.sources.jdbc.options import AUTO
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from airflow_bookmarks.sources.jdbc.options import TableOptions
+    from airflow_bookmarks.sources.jdbc.position import TablePosition
     from airflow_bookmarks.sources.jdbc.queries import Queries
     from airflow_bookmarks.sources.jdbc.recipe import Relation
 
@@ -130,6 +131,29 @@ def _key(dialect: Dialect, columns: Sequence[TableColumn], name: str) -> KeyColu
     return key
 
 
+def server_identity(
+    label: str, queries: Queries, dialect: Dialect, address: str, before: TablePosition | None
+) -> str | None:
+    """Return what tells this server from others, where the user may know it.
+
+    Raises:
+        SourceError: the position is of another one.
+    """
+    asked = dialect.identity_query()
+    try:
+        found = None if asked is None else str(queries.rows(asked)[0][0])
+    except DatabaseError:  # this user may not ask
+        found = None
+    known = None if before is None else before.identity
+    if None not in (known, found) and known != found:
+        raise SourceError(
+            f"{label}: {address} is another server than the one that was read before ({found}, and not {known}): "
+            "restored, or failed over to a copy. Its rows may have other keys. Nothing was read or changed. If it is a "
+            "whole copy, set the context to its last value (airflow-bookmarks set); else reset it."
+        )
+    return found or known
+
+
 def check_same(before: TableKeys, now: TableKeys) -> None:
     """Make sure that a table is read by the columns that its position is of.
 
@@ -158,17 +182,20 @@ def warn_of_keys(label: str, description: Description, options: TableOptions) ->
     else:
         log.info("%s: an updated row is read again if %s is set anew; deleted rows are not seen.", label, first.name)
     column = by_name.get(first.name)
-    if first.type is KeyType.INTEGER and column is not None and not column.is_generated and options.settle == AUTO:
+    if options.lookback is not None or column is None:
+        return
+    if first.type is KeyType.INTEGER and not column.is_generated and options.settle == AUTO:
         log.warning(
             "%s: the database does not generate %s. A row that is committed with a lower number than one that was read "
-            "is not seen.",
+            "is not seen. Remedy: lookback=timedelta(...), longer than from its number to its commit.",
             label,
             first.name,
         )
-    if column is not None and column.cached > 1:
+    if column.cached > 1:
         log.warning(
             "%s: the sequence of %s hands out %s values to each session at a time, so a later row may have a lower "
-            "one, and is not seen then. Remedy: ALTER SEQUENCE ... CACHE 1.",
+            "one, and is not seen then. Remedy: ALTER SEQUENCE ... CACHE 1; or lookback=timedelta(...), longer than a "
+            "session keeps its numbers.",
             label,
             first.name,
             column.cached,

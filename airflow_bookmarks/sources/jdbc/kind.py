@@ -45,9 +45,16 @@ class TableKind(SourceKind[TablePlan]):
 
     def knows(self, found: PlanInput, plan: TablePlan) -> bool:
         """Whether the position is behind where the window of a plan begins; see `SourceKind.knows`."""
-        mark = None if found.position is None else TablePosition.decode(found.position).mark
-        if mark is None or plan.is_empty:
+        before = None if found.position is None else TablePosition.decode(found.position)
+        mark = None if before is None else before.mark
+        if before is None or mark is None or plan.is_empty:
             return False
+        if (
+            before.trail is not None
+            and plan.window.named
+            and not before.trail.rows.keys().isdisjoint(plan.window.named)
+        ):
+            return True
         return plan.window.after is None or _is_beyond(mark, plan.window.after, plan.leads_to.table)
 
     def union(self, plans: Sequence[TablePlan]) -> TablePlan:
@@ -104,7 +111,7 @@ class TableKind(SourceKind[TablePlan]):
         table = plan.leads_to.table
         literal = checked_value(value, table.keys[0])
         before = plan.leads_to if found.position is None else TablePosition.decode(found.position)
-        return replace(before, table=table, mark=Mark((literal,)), seen=()).position()
+        return replace(before, table=table, mark=Mark((literal,)), seen=(), trail=None).position()
 
     def _now(self, store: BookmarkStore, found: PlanInput, plan: TablePlan) -> Position:
         # A look does not wait for open transactions; whoever sets a position does.

@@ -32,6 +32,7 @@ class TableOptions:
     order: KeyOrder = "asc"
     settle: timedelta | Literal["auto"] = AUTO
     settle_for: timedelta = SETTLE_FOR
+    lookback: timedelta | None = None
     zone: str | None = None
     on_null: OnNull = "error"
     bound: Bound = UNBOUND
@@ -42,6 +43,8 @@ class TableOptions:
         if self.settle != AUTO:
             _check_time("settle", self.settle, "'auto', or a timedelta that is not negative")
         _check_time("settle_for", self.settle_for, "a timedelta that is not negative")
+        if self.lookback is not None:
+            _check_time("lookback", self.lookback, "a timedelta above 0", least=timedelta.resolution)
         if self.zone is not None:
             _check_zone(self.zone)
         for name in ("max_files", "max_bytes"):
@@ -50,11 +53,12 @@ class TableOptions:
 
     def stored(self) -> dict[str, Any]:
         """Return as plain values what a look without the script needs of them."""
-        micros = self.settle // timedelta(microseconds=1) if isinstance(self.settle, timedelta) else None
+        lookback = {} if self.lookback is None else {"lookback_us": _micros(self.lookback)}
         return {
             "keys": list(self.keys),
             "order": self.order,
-            "settle_us": micros,
+            "settle_us": _micros(self.settle) if isinstance(self.settle, timedelta) else None,
+            **lookback,
             "zone": self.zone,
             "on_null": self.on_null,
             "bound": self.bound.stats(),
@@ -63,20 +67,29 @@ class TableOptions:
     @classmethod
     def of_stored(cls, values: Mapping[str, Any]) -> TableOptions:
         """Return what `stored` returned. A look does not wait: what is not final yet is left out."""
-        micros = values["settle_us"]
+        settle, lookback = map(_of_micros, (values["settle_us"], values.get("lookback_us")))
         return cls(
             keys=tuple(values["keys"]),
             order=values["order"],
-            settle=AUTO if micros is None else timedelta(microseconds=int(micros)),
+            settle=AUTO if settle is None else settle,
             settle_for=timedelta(0),
+            lookback=lookback,
             zone=values["zone"],
             on_null=values["on_null"],
             bound=Bound.of_stats(values["bound"]),
         )
 
 
-def _check_time(name: str, value: object, expected: str) -> None:
-    if not isinstance(value, timedelta) or value < timedelta(0):
+def _micros(time: timedelta) -> int:
+    return time // timedelta(microseconds=1)
+
+
+def _of_micros(micros: object) -> timedelta | None:
+    return None if micros is None else timedelta(microseconds=int(str(micros)))
+
+
+def _check_time(name: str, value: object, expected: str, least: timedelta = timedelta(0)) -> None:
+    if not isinstance(value, timedelta) or value < least:
         raise OptionError(f"{name}={value!r}: expected {expected}. Nothing was read or changed.")
 
 

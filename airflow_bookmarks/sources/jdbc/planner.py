@@ -24,10 +24,11 @@ from airflow_bookmarks.core.database.windows.window import (
     joined,
     selected,
 )
-from airflow_bookmarks.core.errors import DatabaseError, OptionError, SourceError
+from airflow_bookmarks.core.errors import OptionError, SourceError
 from airflow_bookmarks.core.selection.reason import BEFORE_START, NO_KEY, OVER_BOUND, SETTLING
-from airflow_bookmarks.sources.jdbc.catalogue import check_same, describe, warn_of_keys
-from airflow_bookmarks.sources.jdbc.position import EarlierEnd, TablePlan, TablePosition
+from airflow_bookmarks.sources.jdbc.catalogue import check_same, describe, server_identity, warn_of_keys
+from airflow_bookmarks.sources.jdbc.lookback import Behind, Lookback, check_lookback
+from airflow_bookmarks.sources.jdbc.position import EarlierEnd, TablePlan, TablePosition, kept_seen, newest_seen
 from airflow_bookmarks.sources.jdbc.queries import texts
 from airflow_bookmarks.sources.jdbc.settling import check_seen, now, wait_until_ended, watch
 
@@ -47,7 +48,6 @@ log = logging.getLogger(__name__)
 
 MOST_COUNTED = 100_000  # rows; a count of more would take longer than to read them
 MOST_TIES = 10_000  # rows with one and the same keys, each of which the position names
-_MOST_SEEN = 16  # earlier ends that a position keeps
 _SEEN_TIES = 100
 _INSTANT = timedelta(microseconds=1)
 _BETWEEN = timedelta(seconds=1)  # the most that a server takes from a statement's time to its place among the open ones
@@ -88,7 +88,7 @@ class TablePlanner:
             OptionError: an option does not fit the table.
         """
         before = None if found.position is None else TablePosition.decode(found.position)
-        identity = self._identity(before)
+        identity = server_identity(self.label, self.queries, self.dialect, self.recipe.address, before)
         described = describe(self.queries, self.dialect, self.relation, self.options)
         table = described.table
         if before is None:
@@ -109,18 +109,23 @@ class TablePlanner:
             " AND ".join([*self._new(end or start.mark, start.table), *self._has_keys(start.table)])
         ):
             skipped[SETTLING] = young
-        end, left = self._bounded(start, end)
+        lookback = self._lookback(described)
+        behind = None if lookback is None else lookback.behind(start, self.options.bound.max_rows)
+        end, left = self._bounded(start, end, behind)
         if left:
             skipped[OVER_BOUND] = left
-        window = KeyWindow(start.mark, end, with_nulls=with_nulls)
-        count = self._count(window.condition(self.dialect, start.table)) if not window.is_empty else 0
+        window, trail = KeyWindow(start.mark, end, with_nulls=with_nulls), None
+        if lookback is not None and behind is not None:
+            window, trail = lookback.window(window, behind, start, seen)
+        count = self._count_of(window, start.table)
         if described.is_gapless_wanted and end is not None:
             self._check_gapless(window, start.table)
         leads_to = replace(
             start,
             mark=end or start.mark,
-            seen=_kept(start.seen if seen is None else (*start.seen, seen), end or start.mark),
+            seen=kept_seen(start.seen if seen is None else (*start.seen, seen), end or start.mark),
             has_nulls=start.has_nulls or with_nulls,
+            trail=trail,
         )
         return TablePlan(
             self.recipe,
@@ -129,6 +134,23 @@ class TablePlanner:
             leads_to,
             count if count is None or count <= MOST_COUNTED else None,
             skipped,
+            late=0 if behind is None else len(behind.late),
+        )
+
+    def _lookback(self, described: Description) -> Lookback | None:
+        """Return what looks for rows that came late, if the options want it."""
+        if self.options.lookback is None:
+            return None
+        check_lookback(self.label, described, self.options)
+        return Lookback(
+            self.queries,
+            self.dialect,
+            self.label,
+            self._source,
+            described.table,
+            described.columns,
+            self.options.lookback,
+            self.options.zone,
         )
 
     @property
@@ -150,7 +172,7 @@ class TablePlanner:
                 return self._last(start, at - options.settle), None
             seen = self._seen(self._last(start, None))
             moment = now(self.queries, self.dialect) if seen is None else seen.moment
-            return _newest(start, moment - options.settle + _INSTANT, seen), seen
+            return newest_seen(start, moment - options.settle + _INSTANT, seen), seen
         check_seen(self.label, self.queries, self.dialect, self.relation.parts)
         last = self._last(start, at if is_time else None)
         seen = None if is_time else self._seen(last)
@@ -165,7 +187,7 @@ class TablePlanner:
         began = earliest(left, self.dialect.head_start if is_time else _BETWEEN)
         if began is None:
             return None, seen
-        return (self._last(start, began) if is_time else _newest(start, began, None)), seen
+        return (self._last(start, began) if is_time else newest_seen(start, began, None)), seen
 
     def _let_begin(self, last: str, key: KeyColumn, at: datetime) -> None:
         """Wait a moment if the last row is young: one with an earlier time may not be in the list of who is open yet.
@@ -249,16 +271,22 @@ class TablePlanner:
 
     # ---- bounds
 
-    def _bounded(self, start: TablePosition, end: Mark | None) -> tuple[Mark | None, int]:
-        """Return where the window ends within the bound, and how many rows that leaves, as far as they are counted."""
+    def _bounded(self, start: TablePosition, end: Mark | None, behind: Behind | None) -> tuple[Mark | None, int]:
+        """Return where the window ends within the bound, and how many rows that leaves, as far as they are counted.
+
+        Rows that came late count as rows of the run.
+        """
         bound, whole = self.options.bound, end
+        late, left = (0, 0) if behind is None else (len(behind.late), len(behind.left))
         if end is None or not bound.is_given:
-            return end, 0
+            return end, left
+        if bound.max_rows is not None and late >= bound.max_rows:
+            return None, left + self._count(KeyWindow(start.mark, end).condition(self.dialect, start.table))
         if bound.window is not None:
             end = self._first_span(start, end, bound.window)
         if bound.max_rows is not None:
             inside = KeyWindow(start.mark, end).condition(self.dialect, start.table)
-            row = self._one(start.table, [inside, *self._has_keys(start.table)], skip=bound.max_rows - 1)
+            row = self._one(start.table, [inside, *self._has_keys(start.table)], skip=bound.max_rows - late - 1)
             if row is not None and row != end.values:
                 end = joined(start.mark, Mark(row, self._ties(row, start.table)))
         if end == whole or whole is None:
@@ -287,27 +315,6 @@ class TablePlanner:
         return end if last is None else joined(start.mark, Mark(last, self._ties(last, table)))
 
     # ---- where the table has to be what it was
-
-    def _identity(self, before: TablePosition | None) -> str | None:
-        """Return what tells this server from others, where the user may know it.
-
-        Raises:
-            SourceError: the position is of another one.
-        """
-        asked = self.dialect.identity_query()
-        try:
-            found = None if asked is None else str(self.queries.rows(asked)[0][0])
-        except DatabaseError:  # this user may not ask
-            found = None
-        known = None if before is None else before.identity
-        if None not in (known, found) and known != found:
-            raise SourceError(
-                f"{self.label}: {self.recipe.address} is another server than the one that was read before ({found}, "
-                f"and not {known}): restored, or failed over to a copy. Its rows may have other keys. Nothing was read "
-                "or changed. If it is a whole copy, set the context to its last value (airflow-bookmarks set); else "
-                "reset it."
-            )
-        return found or known
 
     def _check_not_gone_back(self, start: TablePosition, end: Mark | None) -> None:
         """Make sure that the last row is none before the position.
@@ -384,6 +391,14 @@ class TablePlanner:
             return {}, True
         return {NO_KEY: count}, False
 
+    def _count_of(self, window: KeyWindow, table: TableKeys) -> int:
+        if window.is_empty:
+            return 0
+        if window.named is None or window.with_nulls:
+            return self._count(window.condition(self.dialect, table))
+        as_range = window.range_condition(self.dialect, table)
+        return len(window.named) + (0 if as_range == NEVER else self._count(as_range))
+
     def _count(self, condition: str, most: int = MOST_COUNTED) -> int:
         query = self.dialect.capped_count(self._source, condition or "1 = 1", most + 1)
         return int(self.queries.rows(query)[0][0])
@@ -420,23 +435,3 @@ class TablePlanner:
                 f"{self.label}: where the table ends now is not known while transactions are open, or its rows are "
                 "young: all of them would be read. Nothing was read or changed. Try again; or begin at a value."
             )
-
-
-def _newest(start: TablePosition, cut: datetime, seen: EarlierEnd | None) -> Mark | None:
-    """Return the newest end of the table that was seen before a time, if it is behind the position."""
-    candidates = start.seen if seen is None else (*start.seen, seen)
-    for each in reversed(candidates):
-        if each.moment < cut:
-            return None if each.mark == start.mark else each.mark
-    return None
-
-
-def _kept(seen: Sequence[EarlierEnd], mark: Mark | None) -> tuple[EarlierEnd, ...]:
-    """Return the ends that a later run may settle for: those from the position on, each row once, and not too many."""
-    first = next((at for at, each in enumerate(seen) if each.mark == mark), None)
-    later = list(seen if first is None else seen[first + 1 :])
-    kept = [each for at, each in enumerate(later) if at == 0 or each.mark != later[at - 1].mark]
-    # The newest and the oldest matter: which of those between are kept only says how soon rows come.
-    while len(kept) > _MOST_SEEN:
-        kept = [*kept[::2], *([kept[-1]] if len(kept) % 2 == 0 else [])]
-    return tuple(kept)

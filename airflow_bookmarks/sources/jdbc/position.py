@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from airflow_bookmarks.core.amount import Amount
 from airflow_bookmarks.core.database.key import watermark_of
+from airflow_bookmarks.core.database.windows.trail import Trail
 from airflow_bookmarks.core.database.windows.window import KeyWindow, Mark, TableKeys
 from airflow_bookmarks.core.errors import StateCorruptError
 from airflow_bookmarks.core.position import Position
@@ -16,12 +17,14 @@ from airflow_bookmarks.core.selection.reason import OVER_BOUND
 from airflow_bookmarks.sources.jdbc.recipe import Recipe
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
 T = TypeVar("T")
 
 ROWS = "rows"  # the unit of plans
-_VERSION = 1
+_VERSION = 2
+_PLAIN_VERSION = 1  # of what has no trail: earlier versions of this package read it
+_MOST_SEEN = 16  # earlier ends that a position keeps
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +71,8 @@ class TablePosition:
     """How far a table has been read: all rows up to `mark`, by `table`.
 
     `seen` are earlier ends of the table, newest last, which a later run may settle for. `identity` is that of the
-    server, where it tells one.
+    server, where it tells one. `trail` names the rows that were read behind the mark, as far as `lookback` goes; None:
+    no run has looked back since the position was set.
     """
 
     table: TableKeys
@@ -76,17 +80,21 @@ class TablePosition:
     seen: tuple[EarlierEnd, ...] = ()
     identity: str | None = None
     has_nulls: bool = False
+    trail: Trail | None = None
 
     def encode(self) -> bytes:
         """Return it as stored."""
+        more = {} if self.trail is None else {"trail": self.trail.stored()}
         return _encoded(
             {
+                **more,
                 **self.table.stored(),
                 "mark": None if self.mark is None else self.mark.stored(),
                 "seen": [each.stored() for each in self.seen],
                 "identity": self.identity,
                 "has_nulls": self.has_nulls,
-            }
+            },
+            is_plain=self.trail is None,
         )
 
     @classmethod
@@ -100,7 +108,8 @@ class TablePosition:
         def read(values: Mapping[str, Any]) -> TablePosition:
             seen = tuple(map(EarlierEnd.of_stored, values["seen"]))
             mark = Mark.of_stored(values["mark"])
-            return cls(TableKeys.of_stored(values), mark, seen, values["identity"], values["has_nulls"])
+            trail = Trail.of_stored(values.get("trail"))
+            return cls(TableKeys.of_stored(values), mark, seen, values["identity"], values["has_nulls"], trail)
 
         return _decoded(body, "position", read)
 
@@ -116,7 +125,7 @@ class TablePlan:
     """The rows of one window of a table or query.
 
     `recipe` says of which, and `source` is that as SQL. `leads_to` is the position behind it. `count` None: there are
-    more rows than were counted.
+    more rows than were counted. `late` of them lie before the window: they came late.
     """
 
     recipe: Recipe
@@ -127,6 +136,7 @@ class TablePlan:
     skipped: Mapping[str, int] = field(default_factory=dict)
     read_again: int = 0
     edge: None = None
+    late: int = 0
 
     @property
     def is_empty(self) -> bool:
@@ -148,6 +158,7 @@ class TablePlan:
         until = self.window.until
         return {
             **self.amount.stats(),
+            **({"late": self.late} if self.late else {}),
             "skipped": dict(self.skipped),
             "keys": [key.name for key in self.leads_to.table.keys],
             "after": None if self.window.after is None else list(self.window.after.values),
@@ -158,25 +169,26 @@ class TablePlan:
         """Return it as one line for a log."""
         names = ", ".join(key.name for key in self.leads_to.table.keys)
         after = "the first row" if self.window.after is None else ", ".join(self.window.after.values)
+        late = f", {self.late:,} of them late," if self.late else ""
         if self.window.until is None:
-            return f"processing {self.count or 0} rows by {names}, nothing new after {after}"
+            return f"processing {self.count or 0} rows by {names}{late or ','} nothing new after {after}"
         count = "many" if self.count is None else f"{self.count:,}"
-        return f"processing {count} rows by {names} ({after}; {', '.join(self.window.until.values)}]"
+        return f"processing {count} rows by {names}{late} ({after}; {', '.join(self.window.until.values)}]"
 
     def encode(self) -> bytes:
         """Return it as stored."""
-        window = self.window
+        more = {"late": self.late} if self.late else {}
         return _encoded(
             {
+                **more,
                 "recipe": self.recipe.stored(),
                 "source": self.source,
-                "after": None if window.after is None else window.after.stored(),
-                "until": None if window.until is None else window.until.stored(),
-                "with_nulls": window.with_nulls,
+                **self.window.stored(),
                 "leads_to": self.leads_to.encode().decode(),
                 "count": self.count,
                 "skipped": dict(self.skipped),
-            }
+            },
+            is_plain=self.window.is_plain and self.recipe.options.lookback is None,
         )
 
     @classmethod
@@ -188,28 +200,45 @@ class TablePlan:
         """
 
         def read(values: Mapping[str, Any]) -> TablePlan:
-            window = KeyWindow(
-                Mark.of_stored(values["after"]), Mark.of_stored(values["until"]), with_nulls=values["with_nulls"]
-            )
+            window = KeyWindow.of_stored(values)
             leads_to = TablePosition.decode(values["leads_to"].encode())
             recipe = Recipe.of_stored(values["recipe"])
-            return cls(recipe, values["source"], window, leads_to, values["count"], values["skipped"])
+            count, skipped, late = values["count"], values["skipped"], values.get("late", 0)
+            return cls(recipe, values["source"], window, leads_to, count, skipped, late=late)
 
         return _decoded(body, "plan", read)
 
     def covering(self, earlier: TablePlan) -> TablePlan:
         """Return one plan over the windows of two, where this one begins where `earlier` ends."""
         count = None if self.count is None or earlier.count is None else self.count + earlier.count
-        window = KeyWindow(
-            earlier.window.after,
-            self.window.until or earlier.window.until,
-            with_nulls=self.window.with_nulls or earlier.window.with_nulls,
-        )
-        return replace(self, window=window, count=count, skipped={})
+        window = self.window.following(earlier.window)
+        return replace(self, window=window, count=count, skipped={}, late=self.late + earlier.late)
 
 
-def _encoded(values: Mapping[str, Any]) -> bytes:
-    return json.dumps({"version": _VERSION, **values}, ensure_ascii=False).encode()
+def newest_seen(start: TablePosition, cut: datetime, seen: EarlierEnd | None) -> Mark | None:
+    """Return the newest end of the table that was seen before a time, if it is behind the position."""
+    candidates = start.seen if seen is None else (*start.seen, seen)
+    for each in reversed(candidates):
+        if each.moment < cut:
+            return None if each.mark == start.mark else each.mark
+    return None
+
+
+def kept_seen(seen: Sequence[EarlierEnd], mark: Mark | None) -> tuple[EarlierEnd, ...]:
+    """Return the ends that a later run may settle for: those from the position on, each row once, and not too many."""
+    first = next((at for at, each in enumerate(seen) if each.mark == mark), None)
+    later = list(seen if first is None else seen[first + 1 :])
+    kept = [each for at, each in enumerate(later) if at == 0 or each.mark != later[at - 1].mark]
+    # The newest and the oldest matter: which of those between are kept only says how soon rows come.
+    while len(kept) > _MOST_SEEN:
+        kept = [*kept[::2], *([kept[-1]] if len(kept) % 2 == 0 else [])]
+    return tuple(kept)
+
+
+def _encoded(values: Mapping[str, Any], *, is_plain: bool) -> bytes:
+    # An earlier version would not look for late rows, and would move a position that has a trail without it.
+    version = _PLAIN_VERSION if is_plain else _VERSION
+    return json.dumps({"version": version, **values}, ensure_ascii=False).encode()
 
 
 def _decoded(body: bytes, what: str, read: Callable[[Mapping[str, Any]], T]) -> T:

@@ -72,3 +72,17 @@ class TestByTime(Tables):
 
     def value_after(self, number: int) -> str:
         return self._time(number).isoformat()
+
+
+class TestWithLookback(Tables):
+    """Rows in the order of their primary key, of which late ones are looked for."""
+
+    def source(self) -> TableSource:
+        return self.shop.source(keys=self.keys, lookback=timedelta(hours=1))
+
+
+class TestByTimeWithLookback(TestByTime):
+    """Rows in the order of a time, of which late ones are looked for."""
+
+    def source(self) -> TableSource:
+        return self.shop.source(keys=self.keys, lookback=timedelta(hours=36))

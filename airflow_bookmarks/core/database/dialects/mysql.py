@@ -100,6 +100,20 @@ class MySQL(Dialect):
         """Return the part by a checksum; see `Dialect.part`."""
         return f"(CRC32(CAST({expression} AS CHAR)) % {count})"
 
+    def row_hash(self, columns: Sequence[TableColumn]) -> str:
+        """Return a hash of the hashes of all values; see `Dialect.row_hash`. NULL has none, and an empty text has one.
+
+        Text is hashed by its bytes. A float is made a double, all of whose digits are written.
+        """
+        values = ", ".join(f"coalesce(sha2({self._exact(each)}, 256), 'null')" for each in columns)
+        return f"left(sha2(concat_ws(' ', {values}), 256), 16)"
+
+    def _exact(self, column: TableColumn) -> str:
+        name, declared = self.quote(column.name), column.declared.lower()
+        if declared.startswith("float"):
+            return f"CAST({name} + 0e0 AS CHAR)"
+        return f"CAST({name} + 0 AS CHAR)" if declared.startswith("bit") else f"CAST({name} AS BINARY)"
+
     def columns_query(self, parts: Sequence[str]) -> str:
         """Return the query for the columns of a table or view; see `Dialect.columns_query`."""
         return f"""

@@ -12,6 +12,8 @@ from airflow_bookmarks.core.database.key import KeyColumn, KeyType
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from airflow_bookmarks.core.database.key import KeyValues
+
 _BYTEWISE = frozenset({"", "C", "POSIX", "ucs_basic"})
 _TYPES = {
     "smallint": KeyType.INTEGER,
@@ -88,6 +90,17 @@ class PostgreSQL(Dialect):
     def part(self, expression: str, count: int) -> str:
         """Return the part by PostgreSQL's own hash; see `Dialect.part`."""
         return f"((hashtext(CAST({expression} AS text))::bigint & 2147483647) % {count})"
+
+    def among(self, columns: Sequence[KeyColumn], rows: Sequence[KeyValues]) -> str:
+        """Return the condition by a list that PostgreSQL hashes; see `Dialect.among`. It reads a list of rows as OR."""
+        if len(columns) == 1:
+            return super().among(columns, rows)
+        return f"{self._tuple(map(self.column, columns))} IN (VALUES {self._tuples(columns, rows)})"
+
+    def row_hash(self, columns: Sequence[TableColumn]) -> str:
+        """Return a hash of the row as text, in which each value is as its type writes it; see `Dialect.row_hash`."""
+        values = ", ".join(self.quote(each.name) for each in columns)
+        return f"left(encode(sha256(convert_to(CAST(ROW({values}) AS text), 'UTF8')), 'hex'), 16)"
 
     def columns_query(self, parts: Sequence[str]) -> str:
         """Return the query for the columns of a table or view; see `Dialect.columns_query`."""

@@ -31,6 +31,11 @@ class TableKeys:
     is_unique: bool = False
 
     @property
+    def identity(self) -> tuple[KeyColumn, ...]:
+        """The columns that tell each row from each other, and where it lies."""
+        return (*self.keys, *self.ties)
+
+    @property
     def up(self) -> str:
         """The sign of what comes later."""
         return ">" if self.is_ascending else "<"
@@ -104,16 +109,64 @@ class KeyWindow:
     """The rows after one mark, up to and including another one.
 
     `after` None: from the first row on. `until` None: nothing is read. `with_nulls`: rows without a key belong to it.
+
+    With a lookback, rows are read one by one where late ones may join them: `named` has them by keys and ties, in their
+    order, also those that came late before `after`. Only rows whose first key is before `since` are read as a range
+    then; `since` None: none of them is. `named` None: there is no lookback, and all of it is a range.
+
+    `earlier` are windows whose rows belong to it as well.
     """
 
     after: Mark | None = None
     until: Mark | None = None
     with_nulls: bool = False
+    since: str | None = None
+    named: tuple[KeyValues, ...] | None = None
+    earlier: tuple[KeyWindow, ...] = ()
 
     @property
     def is_empty(self) -> bool:
         """Whether it holds no rows."""
-        return self.until is None and not self.with_nulls
+        return self.until is None and not self.with_nulls and not self.named and all(e.is_empty for e in self.earlier)
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it is a range between two marks, as all were before there was a lookback."""
+        return self.named is None and not self.earlier
+
+    def following(self, window: KeyWindow) -> KeyWindow:
+        """Return one window over the rows of two, where this one begins where the other one ends."""
+        if self.is_plain and window.is_plain:
+            with_nulls = self.with_nulls or window.with_nulls
+            return KeyWindow(window.after, self.until or window.until, with_nulls=with_nulls)
+        whole = (*self.earlier, *window.earlier, replace(window, earlier=()))
+        return replace(self, earlier=tuple(each for each in whole if not each.is_empty))
+
+    def stored(self) -> dict[str, Any]:
+        """Return it as plain values."""
+        values: dict[str, Any] = {
+            "after": None if self.after is None else self.after.stored(),
+            "until": None if self.until is None else self.until.stored(),
+            "with_nulls": self.with_nulls,
+        }
+        if self.named is not None:
+            values |= {"since": self.since, "named": [list(each) for each in self.named]}
+        if self.earlier:
+            values["earlier"] = [each.stored() for each in self.earlier]
+        return values
+
+    @classmethod
+    def of_stored(cls, values: Mapping[str, Any]) -> KeyWindow:
+        """Return what `stored` returned."""
+        named = values.get("named")
+        return cls(
+            Mark.of_stored(values["after"]),
+            Mark.of_stored(values["until"]),
+            with_nulls=values["with_nulls"],
+            since=values.get("since"),
+            named=None if named is None else tuple(map(tuple, named)),
+            earlier=tuple(map(cls.of_stored, values.get("earlier", ()))),
+        )
 
     def condition(self, dialect: Dialect, table: TableKeys) -> str:
         """Return which rows it holds, as a condition of SQL.
@@ -124,10 +177,22 @@ class KeyWindow:
             >>> window.condition(PostgreSQL(), TableKeys((KeyColumn("id", KeyType.INTEGER),)))
             '"id" > 5 AND "id" <= 9'
         """
-        inside = " AND ".join(self._ends(dialect, table)) if self.until is not None else NEVER
-        if not self.with_nulls:
-            return inside
-        return f"(({inside}) OR {has_no_key(dialect, table)})"
+        alternatives = [self.range_condition(dialect, table)]
+        if self.named:
+            alternatives.append(_one_by_one(self.named, dialect, table))
+        if self.with_nulls:
+            alternatives.append(has_no_key(dialect, table))
+        alternatives += [each.condition(dialect, table) for each in self.earlier]
+        needed = [each for each in alternatives if each != NEVER]
+        if needed == alternatives[:1] or not needed:
+            return alternatives[0]
+        return f"({' OR '.join(f'({each})' for each in needed)})"
+
+    def range_condition(self, dialect: Dialect, table: TableKeys) -> str:
+        """Return which rows of it are read as a range: those that are neither named nor without a key."""
+        if self.until is None or (self.named is not None and self.since is None):
+            return NEVER
+        return " AND ".join(self._ends(dialect, table))
 
     def _ends(self, dialect: Dialect, table: TableKeys) -> list[str]:
         # NULL in the first key meets no comparison, and no endless value lies between two marks.
@@ -142,6 +207,8 @@ class KeyWindow:
                 below = dialect.beyond(table.keys, self.until.values, table.down)
                 upper = f"({below} OR ({_among(self.until, dialect, table)}))"
             ends.append(upper)
+        if self.since is not None:
+            ends.append(dialect.beyond(table.keys[:1], (self.since,), table.down))
         return ends
 
 
@@ -155,6 +222,13 @@ def after(mark: Mark, dialect: Dialect, table: TableKeys) -> str:
     # The first condition is for the index: the rest of it only sorts out rows at the mark.
     from_it = dialect.beyond(table.keys, mark.values, f"{table.up}=")
     return f"({from_it} AND ({beyond} OR ({at} AND NOT ({known}))))"
+
+
+def _one_by_one(rows: Sequence[KeyValues], dialect: Dialect, table: TableKeys) -> str:
+    """Return the condition that a row is one of these, which are in their order: between these ends for the index."""
+    first, low, high = table.keys[:1], rows[0][:1], rows[-1][:1]
+    ends = dialect.beyond(first, low, f"{table.up}="), dialect.beyond(first, high, f"{table.down}=")
+    return " AND ".join([*ends, dialect.among(table.identity, rows)])
 
 
 def _among(mark: Mark, dialect: Dialect, table: TableKeys) -> str:
