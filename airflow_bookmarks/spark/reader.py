@@ -370,6 +370,7 @@ class BookmarkedReader(ByFormat):
         order: KeyOrder = "asc",
         settle: timedelta | Literal["auto"] = "auto",
         settle_for: timedelta = SETTLE_FOR,
+        lookback: timedelta | None = None,
         zone: str | None = None,
         on_null: OnNull = "error",
         partitions: int = 1,
@@ -397,6 +398,10 @@ class BookmarkedReader(ByFormat):
                 after they could first be seen.
             settle_for: how long "auto" waits for open transactions (60 s); then the window ends before what they may
                 still write, and the rest is the next run's.
+            lookback: look again, in each run, at so much of the table behind the last row, and read rows that turn up
+                there late: those whose time, or the time when their number was taken, is no longer ago than this when
+                they are committed. Rows that were read are dropped by their keys, unless their content has changed. The
+                bookmark names the rows of that window, 10,000 at most. Default: None, no row is late.
             zone: of a first key that is a time without a zone: "UTC", "Europe/Berlin".
             on_null: what to do with rows that have no key: "error" (default), "skip", which counts them, or
                 "include_once", which reads them in the first run and counts them later.
@@ -411,7 +416,8 @@ class BookmarkedReader(ByFormat):
         Raises:
             OptionError: a choice is unknown, a key can't be used, or an option would change which rows are read.
             SourceMissingError: there is no such table. DatabaseError: the database is out of reach.
-            SourceError: the table is not what it was: its keys, its server, or its last row.
+            SourceError: the table is not what it was: its keys, its server, or its last row; or more rows than can be
+                named lie within the lookback.
             SchemaChangedError: columns went or have another type than before, and on_schema_change is "fail".
 
         Example:
@@ -427,6 +433,7 @@ class BookmarkedReader(ByFormat):
                 order=order,
                 settle=settle,
                 settle_for=settle_for,
+                lookback=lookback,
                 zone=zone,
                 on_null=on_null,
                 bound=Bound.of(max_rows=max_rows, window=window),

@@ -14,6 +14,7 @@ from airflow_bookmarks.core.errors import OptionError, SchemaChangedError
 from airflow_bookmarks.databases.dialects import registered
 from airflow_bookmarks.lifecycle.changes.change import rewind, set_position
 from airflow_bookmarks.lifecycle.inspect.pending import pending
+from airflow_bookmarks.lifecycle.maintenance.doctor import examine
 from airflow_bookmarks.spark import BookmarkedJob
 from tests.databases.servers import new_database, new_sqlite
 from tests.databases.sqlite_dialect import SQLite, read_orders
@@ -202,6 +203,85 @@ def test_pending_rewind_and_set_know_tables(lake: Lake, shop: Shop) -> None:
     set_position(lake.store, "copy", "orders", "2", reason="a test", who="ada")
     assert run(lake) == [3, 4, 5]
     assert lake.store.head("copy").contexts["orders"].watermark == "5"
+
+
+LATE_BY = timedelta(hours=1)
+
+
+@pytest.mark.parametrize(
+    "how",
+    [
+        {},
+        {"partitions": 3},
+        {"partitions": 3, "partition_column": "amount"},
+        {"partitions": 3, "hash_field": "region"},
+        {"keys": ["at", "id"]},
+        {"partitions": 3, "keys": ["at", "id"]},
+        {"partitions": 3, "keys": ["at"]},
+    ],
+    ids=str,
+)
+def test_late_row_is_read_once_in_whatever_parts(lake: Lake, shop: Shop, how: dict[str, Any]) -> None:
+    lake.spark.conf.set("spark.sql.session.timeZone", "America/New_York")
+    assert run(lake, lookback=LATE_BY, **how) == [1, 2, 3]
+    shop.run("INSERT INTO orders (id, at) VALUES (-5, '2013-01-30 23:30:00.000001'), (900, '2013-01-31 00:30:00')")
+    with lake.job() as job:
+        frame = read(job, lookback=LATE_BY, **how)
+        shop.run("INSERT INTO orders (id, at) VALUES (-6, '2013-01-30 23:45:00'), (800, '2013-01-31 00:15:00')")
+        assert [ids(frame), frame.count()] == [[-5, 900], 2]
+    assert [run(lake, lookback=LATE_BY, **how) for _ in range(2)] == [[-6, 800], []]
+
+
+def test_thousands_of_rows_are_read_by_their_names(lake: Lake, shop: Shop) -> None:
+    numbers = (
+        "generate_series(4, 6000) g" if shop.login.dialect == "postgresql" else "(SELECT seq g FROM seq_4_to_6000) s"
+    )
+    shop.run(f"INSERT INTO orders SELECT g, '2013-01-31 00:00:00.000009', 'r', g FROM {numbers}")
+    how: dict[str, Any] = {"keys": ["at", "id"], "partitions": 3, "lookback": LATE_BY}
+    assert [run(lake, **how), run(lake, **how)] == [list(range(1, 6001)), []]
+
+
+def test_late_rows_are_pending_and_land_once_in_a_sink(lake: Lake, shop: Shop) -> None:
+    def play() -> None:
+        with lake.job() as job:
+            job.write(read(job, lookback=LATE_BY), "copy").parquet(lake.path("copy"))
+
+    play()
+    add(shop, -1, 4)
+    (waiting,) = pending(lake.store, "copy").contexts
+    assert (waiting.amount_in_words, waiting.unknown) == ("2 rows", None)
+    play()
+    (waiting,) = pending(lake.store, "copy").contexts
+    assert waiting.amount_in_words == "0 rows"
+    assert ids(lake.spark.read.parquet(lake.path("copy"))) == [-1, 1, 2, 3, 4]
+
+
+def test_rewind_set_replay_and_pause_know_late_rows(lake: Lake, shop: Shop) -> None:
+    run(lake, lookback=LATE_BY)
+    add(shop, -1, 4)
+    assert run(lake, lookback=LATE_BY) == [-1, 4]
+    add(shop, -2)
+    assert run(lake, lookback=LATE_BY) == [-2]
+    add(shop, -3)
+    with lake.job(option="pause", from_run="1", to_run="3") as job:
+        assert ids(read(job, lookback=LATE_BY)) == [-2, -1, 4]
+    rewind(lake.store, "copy", 1, reason="a test", who="ada")
+    assert run(lake, lookback=LATE_BY) == [-3, -2, -1, 4]
+    set_position(lake.store, "copy", "orders", "2", reason="a test", who="ada")
+    assert run(lake, lookback=LATE_BY) == [3, 4]
+    add(shop, -4)
+    assert run(lake, lookback=LATE_BY) == [-4]
+    assert examine(lake.store) == []
+
+
+def test_loop_reads_late_rows_within_its_bound(lake: Lake, shop: Shop) -> None:
+    run(lake, lookback=LATE_BY)
+    add(shop, -1, -2, -3, 4)
+    found = []
+    for batch in lake.job().batches(max_rows=2):
+        with batch as job:
+            found.append(ids(read(job, lookback=LATE_BY)))
+    assert found == [[-3, -2], [-1, 4]]
 
 
 def test_no_secret_is_in_the_state(lake: Lake, shop: Shop, tmp_path: Path) -> None:

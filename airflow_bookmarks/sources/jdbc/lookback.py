@@ -117,7 +117,7 @@ class Lookback:
         """
         at = now(self.queries, self.dialect)  # before the rows are asked for: what comes later is the next run's
         if start.mark is None:
-            return Behind(at, None, {})
+            return Behind(at, None if start.trail is None else start.trail.since, {})
         since = self._since_before(start, start.mark)
         rows = self._rows(KeyWindow(None, start.mark), since, 2 * MOST_NAMED)
         late = [] if start.trail is None else [row for row in rows if start.trail.is_late(row, rows[row], self.shape)]
@@ -139,7 +139,7 @@ class Lookback:
         """
         mark, trail = window.until or start.mark, start.trail
         if mark is None:
-            return replace(window, named=()), None
+            return replace(window, named=()), trail
         if window.until is None and not behind.late and trail is not None and trail.shape == self.shape:
             return replace(window, named=()), trail
         since = self._since_after(behind, start, mark)

@@ -13,6 +13,7 @@ from zoneinfo import ZoneInfo
 from airflow_bookmarks.core.database.key import KeyType, moment_of
 from airflow_bookmarks.core.database.open_transaction import earliest
 from airflow_bookmarks.core.database.windows.cut import cut_of
+from airflow_bookmarks.core.database.windows.trail import Trail
 from airflow_bookmarks.core.database.windows.window import (
     NEVER,
     KeyWindow,
@@ -417,6 +418,8 @@ class TablePlanner:
             )
         if start.time is not None:
             last = self._last(begin, start.time)
+            # A row from before the start is none of this job's, however late it comes.
+            begin = replace(begin, trail=Trail(cut_of(start.time, key, self.options.zone), {}, (), ""))
         else:
             last, _ = self._settled_end(begin)
             self._check_begins_now(last, table)

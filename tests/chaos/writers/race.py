@@ -38,9 +38,9 @@ class Figures:
         return not self.twice and (not self.lost or not self.table.is_exact)
 
     def __str__(self) -> str:
-        late = "" if self.table.is_exact else " (came late: CACHE 20)"
+        late = "" if self.table.is_exact else " (came late: by CACHE 20, or a slow clock)"
         return (
-            f"{self.table.name:13} {self.rows:7,} rows, {self.runs:4} runs, {self.kills:4} kills: "
+            f"{self.table.title:21} {self.rows:7,} rows, {self.runs:4} runs, {self.kills:4} kills: "
             f"lost {self.lost}{late}, twice {self.twice}; the plain way lost {self.lost_plainly:,}, "
             f"twice {self.twice_plainly:,}"
         )
@@ -67,7 +67,7 @@ class Race:
         reading = threading.Event()
         with open_database(self.login) as database, registered(TableKind()):
             create_tables(database, tables)
-            readers = [Reader(self.login, each, self.folder / each.name, self.seed, reading) for each in tables]
+            readers = [Reader(self.login, each, self.folder / each.title, self.seed, reading) for each in tables]
             plain = [PlainReader(self.login, each, self.seed, reading) for each in tables]
             writers = Writers(self.login, self.writers, self.longest, self.seed)
             self._be_late(database, next(each for each in plain if each.table.name == _KEPT))

@@ -49,7 +49,7 @@ class Reader:
     faults: list[BaseException] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self._random = Random(f"{self.seed}/{self.table.name}")
+        self._random = Random(f"{self.seed}/{self.table.title}")
         self._thread = threading.Thread(target=self._run, daemon=True)
 
     def start(self) -> None:
@@ -74,7 +74,7 @@ class Reader:
                 deadline = time.monotonic() + STUCK_S
                 while self._attempts(store):
                     if time.monotonic() > deadline:
-                        raise RuntimeError(f"{self.table.name}: rows are still not settled, and nobody writes")
+                        raise RuntimeError(f"{self.table.title}: rows are still not settled, and nobody writes")
         except Exception as error:  # noqa: BLE001 (it is told at the end, and fails the race)
             self.faults.append(error)
 
@@ -92,7 +92,7 @@ class Reader:
     def _attempt(self, store: BookmarkStore, attempt: int, point: Failpoint | None) -> bool:
         driver = DriverStore(store, point, lambda entry: None)
         identity = RunIdentity(f"execution-{self.runs}", attempt)
-        run = ActiveRun.begin(driver, self.table.name, identity, driver.environment)
+        run = ActiveRun.begin(driver, self.table.title, identity, driver.environment)
         plan = run.plan("rows", self._source())
         lines = [] if plan.is_empty else self._lines(plan)
         staging = run.place(
@@ -119,9 +119,15 @@ class Reader:
         # One that does not wait ends its window before who is open; one that waits reads up to the last row.
         waits = self._random.choice([0.0, 0.0, 0.5, 2.0, 60.0])
         bound = Bound(max_rows=self._random.randint(1, 300)) if self._random.random() < 0.3 else UNBOUND
-        options = TableOptions(keys=self.table.keys, settle_for=timedelta(seconds=waits), zone="UTC", bound=bound)
+        options = TableOptions(
+            keys=self.table.keys,
+            settle_for=timedelta(seconds=waits),
+            lookback=self.table.lookback,
+            zone="UTC",
+            bound=bound,
+        )
         recipe = Recipe("conn:race", self.login.dialect, Relation((self.table.name,)), options)
-        return TableSource(lambda: open_database(self.login), recipe, self.table.name)
+        return TableSource(lambda: open_database(self.login), recipe, self.table.title)
 
     def _lines(self, plan: TablePlan) -> list[str]:
         where = plan.window.condition(dialect_named(self.login.dialect), plan.leads_to.table)

@@ -106,7 +106,7 @@ class Transaction:
         yield f"INSERT INTO taken_rows (id) VALUES ({number})"
 
     def _insert(self) -> str:
-        names = ["serial_rows", "now_rows", "tied_rows"]
+        names = ["serial_rows", "now_rows", "tied_rows", "lagging_rows"]
         if self._is_postgresql:
             return f"INSERT INTO {self.random.choice([*names, 'clock_rows', 'cached_rows'])} DEFAULT VALUES"
         if self.random.random() < 0.3:  # has its time at once, and its transaction when the first row comes
