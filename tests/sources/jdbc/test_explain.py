@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
 from airflow_bookmarks.databases.database import Database, open_database
+from airflow_bookmarks.sources.jdbc import lookback
 from airflow_bookmarks.sources.jdbc.planner import TablePlanner
 from airflow_bookmarks.sources.source import PlanInput
 from tests.databases.servers import new_database
@@ -54,7 +56,19 @@ def big(request: pytest.FixtureRequest) -> Iterator[Shop]:
 
 @pytest.mark.parametrize("keys", [("id",), ("at", "id"), ("at",), ("n",)], ids=",".join)
 def test_nothing_new_is_found_by_the_index_alone(big: Shop, keys: tuple[str, ...]) -> None:
-    source = big.source(table="big", keys=keys, zone="UTC")
+    check_index(big, keys, None)
+
+
+@pytest.mark.parametrize("keys", [("id",), ("at", "id"), ("at",), ("n",)], ids=",".join)
+def test_late_rows_are_looked_for_in_the_trailing_window_alone(
+    big: Shop, keys: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lookback, "_AT_FIRST", 30)
+    check_index(big, keys, timedelta(seconds=3))
+
+
+def check_index(big: Shop, keys: tuple[str, ...], wanted: timedelta | None) -> None:
+    source = big.source(table="big", keys=keys, zone="UTC", lookback=wanted)
     big.position = source.plan(PlanInput(None)).leads_to.encode()
 
     with open_database(big.login) as database:
@@ -65,7 +79,7 @@ def test_nothing_new_is_found_by_the_index_alone(big: Shop, keys: tuple[str, ...
         looked_at = {sql: _looked_at(database, sql) for sql in asked}
 
     assert plan.is_empty
-    assert len(asked) >= 2
+    assert len(asked) >= (2 if wanted is None else 3)
     assert {sql: rows for sql, rows in looked_at.items() if rows > MOST_LOOKED_AT} == {}
 
 
