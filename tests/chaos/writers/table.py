@@ -45,7 +45,7 @@ class RaceTable:
 _SERIAL = "id bigserial PRIMARY KEY"
 _SESSION = timedelta(minutes=20)  # longer than any session keeps its numbers
 _LAG = timedelta(seconds=3)  # longer than the slowest clock is behind
-_LAGGING = f"{_SERIAL}, at timestamptz NOT NULL DEFAULT now() - random() * interval '2 seconds'"
+_AT = f"{_SERIAL}, at timestamptz NOT NULL"
 POSTGRESQL = (
     RaceTable("serial_rows", ("id",), _SERIAL),
     RaceTable("taken_rows", ("id",), "id bigint PRIMARY KEY"),
@@ -55,19 +55,19 @@ POSTGRESQL = (
     RaceTable("updated_rows", ("at", "id"), f"{_SERIAL}, at timestamptz NOT NULL DEFAULT now()"),
     RaceTable("cached_rows", ("id",), _SERIAL, is_exact=False),
     RaceTable("cached_rows", ("id",), _SERIAL, lookback=_SESSION),
-    RaceTable("lagging_rows", ("at", "id"), _LAGGING, is_exact=False),
-    RaceTable("lagging_rows", ("at", "id"), _LAGGING, lookback=_LAG),
+    RaceTable("lagging_rows", ("at", "id"), _AT, is_exact=False),
+    RaceTable("lagging_rows", ("at", "id"), _AT, lookback=_LAG),
 )
 _COUNTED = "id bigint unsigned AUTO_INCREMENT PRIMARY KEY"
 _NOW = "at datetime(6) NOT NULL DEFAULT current_timestamp(6)"
-_LATE = f"{_COUNTED}, at datetime(6) NOT NULL DEFAULT (current_timestamp(6) - INTERVAL 2 * rand() SECOND)"
+_GIVEN = f"{_COUNTED}, at datetime(6) NOT NULL"
 MARIADB = (
     RaceTable("serial_rows", ("id",), _COUNTED),
     RaceTable("now_rows", ("at", "id"), f"{_COUNTED}, {_NOW}"),
     RaceTable("tied_rows", ("at",), f"{_COUNTED}, at timestamp NOT NULL DEFAULT current_timestamp()"),
     RaceTable("updated_rows", ("at", "id"), f"{_COUNTED}, {_NOW}"),
-    RaceTable("lagging_rows", ("at", "id"), _LATE, is_exact=False),
-    RaceTable("lagging_rows", ("at", "id"), _LATE, lookback=_LAG),
+    RaceTable("lagging_rows", ("at", "id"), _GIVEN, is_exact=False),
+    RaceTable("lagging_rows", ("at", "id"), _GIVEN, lookback=_LAG),
 )
 UPDATED = 300  # rows of `updated_rows`, which are updated again and again
 

@@ -106,13 +106,20 @@ class Transaction:
         yield f"INSERT INTO taken_rows (id) VALUES ({number})"
 
     def _insert(self) -> str:
-        names = ["serial_rows", "now_rows", "tied_rows", "lagging_rows"]
+        if self.random.random() < 0.2:
+            return self._insert_by_slow_clock()
+        names = ["serial_rows", "now_rows", "tied_rows"]
         if self._is_postgresql:
             return f"INSERT INTO {self.random.choice([*names, 'clock_rows', 'cached_rows'])} DEFAULT VALUES"
         if self.random.random() < 0.3:  # has its time at once, and its transaction when the first row comes
             wait = self.longest * self.random.random() / 10
             return f"INSERT INTO now_rows (version) SELECT sleep({wait:.3f})"
         return f"INSERT INTO {self.random.choice(names)} () VALUES ()"
+
+    def _insert_by_slow_clock(self) -> str:
+        lag = f"{self.random.random() * 2:.6f}"
+        at = f"now() - interval '{lag} s'" if self._is_postgresql else f"current_timestamp(6) - INTERVAL {lag} SECOND"
+        return f"INSERT INTO lagging_rows (at) VALUES ({at})"
 
     def _update(self) -> str:
         now = "now()" if self._is_postgresql else "current_timestamp(6)"
