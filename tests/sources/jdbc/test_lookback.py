@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from airflow_bookmarks.core.database.windows.window import Mark
 from airflow_bookmarks.core.errors import OptionError, SourceError
 from airflow_bookmarks.core.rules.start import Start
 from airflow_bookmarks.core.selection.bound import Bound
@@ -464,13 +465,18 @@ def test_one_plan_over_several_runs_reads_what_they_have_read(shop: Shop) -> Non
 # ---- stored by earlier versions
 
 
-def test_state_of_a_version_without_lookback_is_read_and_written_as_it_was() -> None:
+def test_state_of_a_version_without_lookback_is_read_and_stays_readable_to_it() -> None:
     folder = Path(__file__).parent / "stored"
-    position, plan = ((folder / f"{name}_1.json").read_bytes().strip() for name in ("position", "plan"))
-    assert TablePosition.decode(position).trail is None
-    assert TablePosition.decode(position).encode() == position
-    assert TablePlan.decode(plan).recipe.options.lookback is None
-    assert TablePlan.decode(plan).encode() == plan
+    position = TablePosition.decode((folder / "position_1.json").read_bytes())
+    plan = TablePlan.decode((folder / "plan_1.json").read_bytes())
+    assert position.trail is None
+    assert position.mark == plan.window.until == Mark(("2013-01-31 23:59:58+00",), (("5",), ("7",)))
+    assert (plan.leads_to, plan.count, plan.late, plan.window.named) == (position, 3, 0, None)
+    assert plan.recipe.options.lookback is None
+    for each in (position, plan):
+        assert each.encode().startswith(b'{"version": 1, ')
+    assert TablePosition.decode(position.encode()) == position
+    assert TablePlan.decode(plan.encode()) == plan
 
 
 def test_state_with_a_lookback_is_refused_by_versions_that_do_not_know_it(shop: Shop) -> None:
