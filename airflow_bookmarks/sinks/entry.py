@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from airflow_bookmarks.core.files.file_list import encode_moves, encode_paths
+from airflow_bookmarks.core.text.count import REMOVED_KEYS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,7 +20,9 @@ StoreBodies = Callable[[Mapping[str, bytes]], Mapping[str, "Payload"]]
 
 def landed_entry(entry: OutputEntry, staged: Staged) -> OutputEntry:
     """Return the entry of an output that is not in files: nothing is listed, its sink alone knows what is visible."""
-    return replace(entry, stats={**entry.stats, "rows": staged.rows})
+    removed = {} if staged.removed_keys is None else {REMOVED_KEYS: staged.removed_keys}
+    rows = None if staged.rows is None else staged.rows - (staged.removed_keys or 0)
+    return replace(entry, stats={**entry.stats, "rows": rows, **removed})
 
 
 def discarded_entry(entry: OutputEntry, staged: Staged) -> OutputEntry:

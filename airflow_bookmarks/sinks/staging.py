@@ -61,7 +61,8 @@ class Staged:
     """What is staged: pairs (staged file, name in the target), files that the publish deletes, and counts.
 
     `rows` is None where they were not counted; `schema` is the JSON of what was written; `files` are the staged files
-    in the order of the moves (None: not looked at). `made_from` are the contexts that it was made from, as far as
+    in the order of the moves (None: not looked at). `removed_keys` are how many of the rows are the delete set of an
+    upsert (None: it has none). `made_from` are the contexts that it was made from, as far as
     that is known.
     """
 
@@ -72,6 +73,7 @@ class Staged:
     schema: str | None = None
     files: Listing | None = None
     made_from: Sequence[str] = ()
+    removed_keys: int | None = None
 
 
 def stats_of(request: StagingRequest) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from airflow_bookmarks.sinks.staging import Mode
 from airflow_bookmarks.spark.features import check_format
 from airflow_bookmarks.spark.readers.by_format import set_option
 from airflow_bookmarks.spark.readers.format import FORMATS
+from airflow_bookmarks.spark.sinks.deletes import with_deletes
 from airflow_bookmarks.spark.sinks.files import FileSink
 from airflow_bookmarks.spark.sinks.jdbc import JdbcTable, upsert_of
 from airflow_bookmarks.spark.spark_names import WITHOUT_EFFECT, by_name, is_of_writer
@@ -108,6 +109,7 @@ class BookmarkedWriter:
         self._options: dict[str, str] = {}
         self._overwrite_mode: str | None = None
         self._upsert: Upsert | None = None
+        self._deletes: DataFrame | None = None
 
     @property
     def access(self) -> FileAccess:
@@ -172,22 +174,32 @@ class BookmarkedWriter:
         self._partition_by = tuple(c for column in columns for c in ([column] if isinstance(column, str) else column))
         return self
 
-    def upsert(self, keys: str | Iterable[str], order_by: str | Iterable[str] | None = None) -> BookmarkedWriter:
+    def upsert(
+        self,
+        keys: str | Iterable[str],
+        order_by: str | Iterable[str] | None = None,
+        deletes: DataFrame | None = None,
+    ) -> BookmarkedWriter:
         """Let rows replace those of the table that have the same key; for `jdbc`, in mode "append".
 
         Args:
             keys: the columns of a primary key or a unique index of the table. A row with NULL in one of them is an
-                error.
+                error, in the delete set as well.
             order_by: of several rows for a key the one with the greatest values in these columns counts, as the
                 database compares them; NULL is lower than any. Without it several rows for a key are an error.
+            deletes: rows with the keys to delete, such as `frame.deletes`; of their columns only `keys` and `order_by`
+                are used. A key that is both written and deleted: the greatest `order_by` decides, and of a tie the
+                delete counts; without `order_by` it is an error. A key that is not there is no error.
 
         Raises:
-            OptionError: no key is named, or one twice.
+            OptionError: no key is named, or one twice, or `deletes` is no frame.
 
         Example:
             job.write(customers, "dim").upsert("id", order_by="updated_at").jdbc("conn:dw", "public.customers")
         """
-        self._upsert = upsert_of(keys, order_by)
+        if deletes is not None and not hasattr(deletes, "sparkSession"):
+            raise self._refused(f"upsert(deletes={type(deletes).__name__}): expected a DataFrame, as frame.deletes is")
+        self._upsert, self._deletes = upsert_of(keys, order_by, has_deletes=deletes is not None), deletes
         return self
 
     @by_own_access
@@ -216,9 +228,8 @@ class BookmarkedWriter:
                 self.partitionBy(partitionBy)
             self.options(**options)
             if self._upsert is not None:
-                raise self._refused(
-                    "upsert(...) can't be done with files; rows of a table have keys: .jdbc(url, table)"
-                )
+                given = "upsert(...)" if self._deletes is None else "upsert(..., deletes=...)"
+                raise self._refused(f"{given} can't be done with files; rows of a table have keys: .jdbc(url, table)")
             self._stage(path)
 
     @by_own_access
@@ -265,14 +276,16 @@ class BookmarkedWriter:
             schema=self._staging,
         )
         self._job.check_table(str(sink.target.address), sink.target.table, overwrites=self._mode is Mode.OVERWRITE)
-        columns = sink.check(self._frame)
+        columns, frame = sink.check(self._frame), self._frame
+        if self._upsert is not None and self._deletes is not None:
+            frame = with_deletes(frame, self._deletes, self._upsert, what)
         place = run.place(self._name, sink.place(self._when_empty))
         uses = self._job.uses
-        query = uses.query_of_write(self._frame)
-        made_from = uses.made_from(query, self._frame.sparkSession)
+        query = uses.query_of_write(frame)
+        made_from = uses.made_from(query, frame.sparkSession)
         label = f"{self._job.store.namespace}/{self._job.name}/{self._name}"
         with uses.of_write(query):
-            staged = sink.write(self._frame, place, columns, label)
+            staged = sink.write(frame, place, columns, label)
         run.staged(self._name, replace(staged, made_from=made_from))
 
     def _stage(self, path: str) -> None:

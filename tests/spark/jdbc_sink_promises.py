@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
 
 from airflow_bookmarks.core.errors import MisuseError, OptionError, PublishError
 from airflow_bookmarks.core.run import RunState
@@ -116,6 +117,38 @@ def test_upsert_into_a_table_that_is_not_there_makes_it_with_the_key(lake: Lake,
         with lake.job() as job:
             job.write(people(lake, (1, name, 1)), "dim").upsert(["id"]).jdbc("conn:dw", "dim")
     assert dw.rows("SELECT id, name FROM dim") == [(1, "b")]
+
+
+@pytest.mark.parametrize("count_rows", [False, True])
+def test_flagged_rows_of_an_increment_are_deleted_and_the_others_come(
+    lake: Lake, dw: Warehouse, count_rows: bool
+) -> None:
+    lake.put("a.csv", "1,ann,1,false", "2,bob,1,false", "3,cid,1,false")
+    dw.run("CREATE TABLE dim (id int PRIMARY KEY, name varchar(20) NOT NULL, version int, is_deleted boolean)")
+    for more in ((), ("1,ann,2,true", "2,bobby,2,false", "3,cid,2,true", "3,cid,3,false", "9,zoe,2,true")):
+        if more:
+            lake.put("b.csv", *more)
+        with lake.job() as job:
+            reader = job.read("raw", deleted_when="is_deleted", count_rows=count_rows)
+            frame: Any = reader.schema("id INT, name STRING, version INT, is_deleted BOOLEAN").csv(lake.path("raw"))
+            clean = frame.withColumn("name", F.upper("name"))
+            write = job.write(clean, "dim").upsert(["id"], order_by="version", deletes=frame.deletes)
+            write.jdbc("conn:dw", "dim")
+    assert sorted(dw.rows("SELECT id, name, version FROM dim")) == [(2, "BOBBY", 2), (3, "CID", 3)]
+    assert dw.tables() == ["_bookmarks_tokens", "dim"]
+    assert job.summary is not None
+    assert (job.summary["outputs"]["dim"]["rows"], job.summary["outputs"]["dim"]["removed_keys"]) == (2, 3)
+    assert job.summary["contexts"]["raw"]["rows"] == (5 if count_rows else None)
+    run = lake.store.run("copy", next(run.key for run in lake.store.runs("copy") if run.key.number == 2))
+    assert run is not None
+    assert run.outputs["dim"].stats["removed_keys"] == 3
+
+
+def test_delete_set_makes_no_column_in_a_table_that_is_not_there(lake: Lake, dw: Warehouse) -> None:
+    with lake.job() as job:
+        gone = lake.spark.createDataFrame([(7,)], "id INT")
+        job.write(people(lake, (1, "a", 1)), "dim").upsert("id", deletes=gone).jdbc("conn:dw", "dim")
+    assert dw.rows("SELECT * FROM dim") == [(1, "a", 1)]
 
 
 def test_overwrite_replaces_all_rows_in_the_publish(lake: Lake, dw: Warehouse) -> None:
@@ -226,6 +259,27 @@ def test_password_is_neither_in_state_nor_in_the_log(
         (lambda job, frame: job.write(frame, "o").upsert([]), "give the names of columns"),
         (lambda job, frame: job.write(frame, "o").upsert("id").mode("overwrite").jdbc("conn:dw", "dim"), "deletes all"),
         (lambda job, frame: job.write(frame, "o").upsert("id").save("/lake/o"), "can't be done with files"),
+        (
+            lambda job, frame: job.write(frame, "o").upsert("id", deletes=frame).save("/lake/o"),
+            r"deletes=\.\.\.\) can't be done with files",
+        ),
+        (lambda job, frame: job.write(frame, "o").upsert("id", deletes=["id"]), "expected a DataFrame"),
+        (
+            lambda job, frame: job.write(frame, "o").upsert("id", deletes=frame.select("name")).jdbc("conn:dw", "dim"),
+            "needs the columns 'id' in the delete set, and it has no 'id'; it has 'name'",
+        ),
+        (
+            lambda job, frame: (
+                job.write(frame, "o").upsert("id", "version", deletes=frame.select("id")).jdbc("conn:dw", "dim")
+            ),
+            "it has no 'version'; .* leave out order_by",
+        ),
+        (
+            lambda job, frame: (
+                job.write(frame, "o").upsert("id", deletes=frame.selectExpr("'1' AS id")).jdbc("conn:dw", "dim")
+            ),
+            "'id' is int in the frame and string in the delete set",
+        ),
         (lambda job, frame: job.write(frame, "o").partitionBy("id").jdbc("conn:dw", "dim"), "has no folders"),
         (lambda job, frame: job.write(frame, "o").jdbc("conn:nowhere", "dim"), "AIRFLOW_CONN_NOWHERE"),
         (

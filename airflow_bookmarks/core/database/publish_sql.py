@@ -100,18 +100,24 @@ def burn_tokens(dialect: DialectName, schema: str | None, territory: Territory, 
 # ---- the stage table
 
 
-def create_stage(dialect: DialectName, stage: SinkTable, target: SinkTable, columns: Sequence[str]) -> str:
+def create_stage(
+    dialect: DialectName, stage: SinkTable, target: SinkTable, columns: Sequence[str], flag: str | None = None
+) -> str:
     """Return the statement that makes an empty stage table with some columns of the target, by their types there.
+
+    With a `flag` it has a column of that name besides, an integer, and its rows may leave the others out.
 
     Example:
         >>> create_stage("postgresql", SinkTable("dw", "stage"), SinkTable("dw", "dim"), ["id", "Name"])
         'CREATE TABLE "dw"."stage" AS SELECT "id", "Name" FROM "dw"."dim" WHERE 1 = 0'
     """
     engine = " ENGINE=InnoDB" if is_mysql(dialect) else ""
-    return (
-        f"CREATE TABLE {stage.sql(dialect)}{engine} AS SELECT {names_of(dialect, columns)} "
-        f"FROM {target.sql(dialect)} WHERE 1 = 0"
-    )
+    names, source = names_of(dialect, columns), target.sql(dialect)
+    if flag is not None:
+        names = f"{names}, 0 AS {quoted(dialect, flag)}"
+        # MySQL takes NOT NULL over from the target, but not through an outer join.
+        source = f"(SELECT 1 AS _bm_one) one LEFT JOIN {source} ON 1 = 0"
+    return f"CREATE TABLE {stage.sql(dialect)}{engine} AS SELECT {names} FROM {source} WHERE 1 = 0"
 
 
 def create_rehearsal(dialect: DialectName, rehearsal: SinkTable, stage: SinkTable) -> str:
@@ -144,16 +150,27 @@ def count_rows(dialect: DialectName, table: SinkTable) -> str:
 # ---- the publish
 
 
-def create_target(dialect: DialectName, target: SinkTable, stage: SinkTable, keys: Sequence[str] = ()) -> list[str]:
-    """Return the statements that make the target like the stage table unless it is there, with `keys` as its key."""
-    new, like = target.sql(dialect), stage.sql(dialect)
+def create_target(
+    dialect: DialectName,
+    target: SinkTable,
+    stage: SinkTable,
+    columns: Sequence[str],
+    keys: Sequence[str] = (),
+    flag: str | None = None,
+) -> list[str]:
+    """Return the statements that make the target unless it is there.
+
+    It has `columns` of the stage table, which are all but `flag`, and `keys` as its key.
+    """
+    new, like, names = target.sql(dialect), stage.sql(dialect), names_of(dialect, columns)
     key = f"PRIMARY KEY ({names_of(dialect, keys)})" if keys else ""
     if dialect == "postgresql":
-        return [f"CREATE TABLE IF NOT EXISTS {new} (LIKE {like}{', ' if key else ''}{key})"]
+        made = f"CREATE TABLE IF NOT EXISTS {new} (LIKE {like}{', ' if key else ''}{key})"
+        return [made, *([] if flag is None else [f"ALTER TABLE {new} DROP COLUMN IF EXISTS {quoted(dialect, flag)}"])]
     if is_mysql(dialect):
         made = f" ({key})" if key else ""
-        return [f"CREATE TABLE IF NOT EXISTS {new}{made} ENGINE=InnoDB AS SELECT * FROM {like} WHERE 1 = 0"]
-    made = f"CREATE TABLE IF NOT EXISTS {new} AS SELECT * FROM {like} WHERE 1 = 0"
+        return [f"CREATE TABLE IF NOT EXISTS {new}{made} ENGINE=InnoDB AS SELECT {names} FROM {like} WHERE 1 = 0"]
+    made = f"CREATE TABLE IF NOT EXISTS {new} AS SELECT {names} FROM {like} WHERE 1 = 0"
     if not keys:
         return [made]
     index = target.beside(f"{target.name}_key").sql(dialect)

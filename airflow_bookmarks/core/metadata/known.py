@@ -139,6 +139,8 @@ KNOWN: Mapping[str, tuple[Check, str]] = {
     "partition_by": (is_texts, "no list of texts"),
     "upsert_keys": (is_texts, "no list of texts"),
     "upsert_order_by": (is_texts, "no list of texts"),
+    "upsert_deletes": _FLAG,
+    "removed_keys": _SIZE,
     "options": (_is_map, "no map"),
     "gaps": (_is_gaps, "no gaps"),
     "newest_partition": _TEXT,

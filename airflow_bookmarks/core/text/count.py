@@ -16,6 +16,8 @@ PARTLY_READ = "partly_read"  # folders of the target of which this run has read 
 MAYBE_PARTLY_READ = "maybe_partly_read"  # a source does not tell partitions, so it may have read a part only
 REPLACED = (REPLACED_FILES, REPLACED_ROWS, REPLACED_RUNS, PARTLY_READ, MAYBE_PARTLY_READ)
 
+REMOVED_KEYS = "removed_keys"  # of an output: how many keys the delete set of an upsert has
+
 _RANGES = 20  # of run numbers
 
 

@@ -11,7 +11,14 @@ from airflow_bookmarks.core.ledger.gap import shown_gaps
 from airflow_bookmarks.core.rules.mode import Mode
 from airflow_bookmarks.core.selection.partition_time import NEWEST_PARTITION
 from airflow_bookmarks.core.selection.reason import BEFORE_START, MISSING, QUARANTINED
-from airflow_bookmarks.core.text.count import READ_AGAIN, REPLACED, REPLACED_FILES, replaced_in_all, replaced_in_words
+from airflow_bookmarks.core.text.count import (
+    READ_AGAIN,
+    REMOVED_KEYS,
+    REPLACED,
+    REPLACED_FILES,
+    replaced_in_all,
+    replaced_in_words,
+)
 from airflow_bookmarks.core.text.escaping import escaped
 from airflow_bookmarks.lifecycle.state.discard import DISCARDED, discarded_in_words
 
@@ -119,12 +126,13 @@ def _read_in_words(figures: Mapping[str, Any]) -> str:
 
 
 def _where_any(figures: Mapping[str, Any]) -> dict[str, Any]:
-    told = REPLACED if not figures.get("discarded") else (*DISCARDED, *REPLACED)
+    told = (REMOVED_KEYS, *REPLACED) if not figures.get("discarded") else (*DISCARDED, *REPLACED)
     return {key: figures[key] for key in told if key in figures}
 
 
 def _written_in_words(name: str, figures: Mapping[str, Any]) -> str:
     rows = "rows not counted" if figures["rows"] is None else f"{figures['rows']} rows written"
+    rows += f", {figures[REMOVED_KEYS]} keys to delete" if REMOVED_KEYS in figures else ""
     discarded = f", {discarded_in_words(name, figures)} discarded" if figures.get("discarded") else ""
     return f"{name}: {rows}{discarded}" + (f", {replaced_in_words(figures)}" if REPLACED_FILES in figures else "")
 
@@ -328,7 +336,8 @@ def _discarded(figures: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def _output(figures: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    return {**_sums(figures), **replaced_in_all(figures)}
+    removed = [each[REMOVED_KEYS] for each in figures if REMOVED_KEYS in each]
+    return {**_sums(figures), **replaced_in_all(figures), **({REMOVED_KEYS: sum(removed)} if removed else {})}
 
 
 def _context(figures: Sequence[Mapping[str, Any]], summed: Sequence[str]) -> dict[str, Any]:

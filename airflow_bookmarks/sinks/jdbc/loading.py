@@ -90,7 +90,8 @@ class TableLoad:
                 f"output_id = {token.id!r} of the table {token.table}."
             )
         if columns is not None:
-            database.execute(publish_sql.create_stage(dialect, place.loading, self.target.table, columns))
+            stage = publish_sql.create_stage(dialect, place.loading, self.target.table, columns, self.target.flag)
+            database.execute(stage)
 
     def seal(self, database: Database, place: StagePlace, rows: int | None) -> int:
         """Let nobody write to the stage table any more, and return how many rows it has.
@@ -122,22 +123,36 @@ class TableLoad:
         self._rehearse(database, place)
         return count
 
+    def delete_count(self, database: Database, place: StagePlace) -> int | None:
+        """Return how many rows the delete set has in a sealed stage table; None: there is no delete set."""
+        upsert = self.target.upsert
+        if upsert is None or not upsert.has_deletes:
+            return None
+        return int(database.rows(upsert.delete_count(database.dialect, place.table))[0][0])
+
     def _rehearse(self, database: Database, place: StagePlace) -> None:
         """Publish no rows: a right that is missing, or a column that takes no values, shows before the commit."""
         dialect, target, empty = database.dialect, self.target.table, place.loading
         if not database.rows(catalog.columns_query(dialect, target)):
-            keys = () if self.target.upsert is None else self.target.upsert.keys
-            for statement in publish_sql.create_target(dialect, empty, place.table, keys):
+            staged = [name for (name,) in database.rows(catalog.columns_query(dialect, place.table))]
+            for statement in self.target.creation(dialect, empty, place.table, staged):
                 database.execute(statement)
         else:
             database.execute(publish_sql.create_rehearsal(dialect, empty, place.table))
-            columns = [name for name, *_ in database.rows(catalog.columns_query(dialect, empty))]
+            staged = [name for name, *_ in database.rows(catalog.columns_query(dialect, empty))]
+            columns = self.target.columns_of(staged)
             for statement in self.target.statements(dialect, empty, columns, rehearses=True):
                 database.execute(statement)
         database.execute(publish_sql.drop_table(dialect, empty))
 
     def _check_own_columns(self) -> None:
         upsert = self.target.upsert
+        if self.target.flag in self.columns:
+            raise self._refused(
+                f"upsert(..., deletes=...) adds the column {self.target.flag!r} to the stage table, and the frame has "
+                "one of that name",
+                "Rename or drop it.",
+            )
         for column in () if upsert is None else (*upsert.keys, *upsert.order_by):
             if column not in self.columns:
                 raise self._refused(

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from airflow_bookmarks.core.database import publish_sql
 from airflow_bookmarks.core.database.sink_table import SinkTable
 from airflow_bookmarks.core.database.stage_name import StageName
-from airflow_bookmarks.core.database.upsert import Upsert
+from airflow_bookmarks.core.database.upsert import DELETED, Upsert
 from airflow_bookmarks.core.errors import OptionError
 from airflow_bookmarks.core.metadata.known import value_of
 from airflow_bookmarks.core.rules.mode import Mode
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from airflow_bookmarks.core.run import OutputEntry
     from airflow_bookmarks.sinks.sink import StoredOutput
 
-_KEYS, _ORDER_BY = "upsert_keys", "upsert_order_by"
+_KEYS, _ORDER_BY, _DELETES = "upsert_keys", "upsert_order_by", "upsert_deletes"
 _ROOT_ITEM = "HEAD, staging"
 
 
@@ -53,7 +53,8 @@ class TableTarget:
         """
         address, _, table = entry.target.partition("#")
         keys = tuple(value_of(entry.stats, _KEYS, ()))
-        upsert = Upsert(keys, tuple(value_of(entry.stats, _ORDER_BY, ()))) if keys else None
+        has_deletes = bool(value_of(entry.stats, _DELETES, default=False))
+        upsert = Upsert(keys, tuple(value_of(entry.stats, _ORDER_BY, ())), has_deletes) if keys else None
         mode = Mode.APPEND if entry.metadata.is_append else Mode.OVERWRITE
         return cls(DatabaseAddress.parse(address), SinkTable.parse(table), mode, upsert)
 
@@ -64,6 +65,20 @@ class TableTarget:
     def replaces(self) -> bool:
         """Whether its publish changes or deletes rows that others may have written."""
         return self.upsert is not None or self.mode is not Mode.APPEND
+
+    @property
+    def flag(self) -> str | None:
+        """The column of the stage table that tells a delete set from the rows; None: there is no delete set."""
+        return DELETED if self.upsert is not None and self.upsert.has_deletes else None
+
+    def columns_of(self, staged: Sequence[str]) -> list[str]:
+        """Return those columns of a stage table that go to the target."""
+        return list(staged) if self.upsert is None else self.upsert.columns_of(staged)
+
+    def creation(self, dialect: DialectName, new: SinkTable, stage: SinkTable, staged: Sequence[str]) -> list[str]:
+        """Return the statements that make the target, or another table like it, from a stage table with its columns."""
+        keys = () if self.upsert is None else self.upsert.keys
+        return publish_sql.create_target(dialect, new, stage, self.columns_of(staged), keys, self.flag)
 
     def statements(
         self, dialect: DialectName, stage: SinkTable, columns: Sequence[str], *, rehearses: bool = False
@@ -84,6 +99,7 @@ class TableTarget:
         stats: dict[str, Any] = {"mode": self.mode.value}
         if self.upsert is not None:
             stats |= {_KEYS: list(self.upsert.keys), _ORDER_BY: list(self.upsert.order_by)}
+            stats |= {_DELETES: True} if self.upsert.has_deletes else {}
         return stats
 
 

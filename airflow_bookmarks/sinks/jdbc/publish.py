@@ -86,9 +86,11 @@ class _Transaction:
         with database.transaction():
             if not database.execute(token.take(self._fence)):
                 return self._taken()
-            rows = self._bring(self._columns())
+            rows, deleted = self._bring(self._columns())
             database.execute(token.note(rows))
         log.info("bookmark: %s: %d rows published to %s", self.of.output, rows, self.of.target)
+        if deleted is not None:
+            log.info("bookmark: %s: %d rows deleted in %s", self.of.output, deleted, self.of.target)
         return rows
 
     def rows_before(self) -> int | None:
@@ -131,7 +133,8 @@ class _Transaction:
         there = [name for name, *_ in database.rows(catalog.columns_query(database.dialect, of.target.table))]
         if not there and not publish_sql.commits_ddl(database.dialect):
             self._create_target()
-            return columns
+            return self.of.target.columns_of(columns)
+        columns = of.target.columns_of(columns)
         missing = [column for column in columns if column not in there]
         if missing:
             raise SourceError(
@@ -153,8 +156,8 @@ class _Transaction:
         return columns
 
     def _create_target(self) -> None:
-        of, keys = self.of, () if self.of.target.upsert is None else self.of.target.upsert.keys
-        for statement in publish_sql.create_target(self.database.dialect, of.target.table, of.place.table, keys):
+        target, staged = self.of.target, self._columns_of_stage()
+        for statement in target.creation(self.database.dialect, target.table, self.of.place.table, staged):
             self.database.execute(statement)
 
     def _create_target_before(self) -> None:
@@ -162,18 +165,18 @@ class _Transaction:
         found = self.database.rows(self._token.read())
         is_there = self.database.rows(catalog.columns_query(self.database.dialect, self.of.target.table))
         if found and int(found[0][0]) < self._fence and not is_there:
-            self._columns_of_stage()
             self._create_target()
 
-    def _bring(self, columns: Sequence[str]) -> int:
-        """Bring the rows into the target; return how many were brought."""
+    def _bring(self, columns: Sequence[str]) -> tuple[int, int | None]:
+        """Bring the rows into the target; return how many were brought, and deleted (None: there is no delete set)."""
         database, target, stage = self.database, self.of.target, self.of.place.table
         check_keys(database, target, stage)
         counts = [database.execute(each) for each in target.statements(database.dialect, stage, columns)]
         if target.upsert is None:
-            return counts[-1]
+            return counts[-1], None
         # What the client counts of an upsert is not the same everywhere: MySQL leaves out rows that stay as they were.
-        return int(database.rows(target.upsert.chosen_count(database.dialect, stage))[0][0])
+        rows = int(database.rows(target.upsert.chosen_count(database.dialect, stage))[0][0])
+        return rows, counts[0] if target.upsert.has_deletes else None
 
 
 def check_keys(database: Database, target: TableTarget, stage: SinkTable) -> None:
@@ -185,18 +188,19 @@ def check_keys(database: Database, target: TableTarget, stage: SinkTable) -> Non
     upsert = target.upsert
     if upsert is None:
         return
-    keys = ", ".join(upsert.keys)
+    keys, of_deletes = ", ".join(upsert.keys), " or its delete set" if upsert.has_deletes else ""
     nulls = int(database.rows(upsert.null_keys(database.dialect, stage))[0][0])
     if nulls:
         raise SourceError(
-            f"{nulls} rows for {target} have NULL in a key ({keys}): no later row would equal them, so they would pile "
-            f"up. Nothing of the output was published; its rows lie in the table {stage}. Leave such rows out, or give "
-            "them a key"
+            f"{nulls} rows for {target}{of_deletes} have NULL in a key ({keys}): no later row would equal them, so "
+            f"they would pile up. Nothing of the output was published; its rows lie in the table {stage}. Leave such "
+            "rows out, or give them a key"
         )
     repeated = 0 if upsert.order_by else int(database.rows(upsert.repeated_keys(database.dialect, stage))[0][0])
     if repeated:
+        several = "several rows, or a row and a delete," if upsert.has_deletes else "several rows"
         raise SourceError(
-            f"{repeated} keys ({keys}) have several rows for {target}, and nothing says which of them counts. Nothing "
+            f"{repeated} keys ({keys}) have {several} for {target}, and nothing says which of them counts. Nothing "
             f"of the output was published; its rows lie in the table {stage}. Name the columns whose greatest values "
             "count (order_by=), or leave one row for each key"
         )

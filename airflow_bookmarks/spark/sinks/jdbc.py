@@ -85,13 +85,13 @@ class JdbcTable:
         """
         exact = (frame.sparkSession.conf.get("spark.sql.caseSensitive", "false") or "false").lower() == "true"
         with entered(self.login, _LEFT, PublishError) as database:
-            return self._load(frame).check(database, is_case_sensitive=exact)
+            return self._load(frame.columns).check(database, is_case_sensitive=exact)
 
     def write(self, frame: DataFrame, place: str, columns: Sequence[str] | None, label: str) -> Staged:
         """Load the frame into its stage table, and count what lies there.
 
         Args:
-            frame: the rows.
+            frame: the rows, with those of a delete set; see `spark.sinks.deletes`.
             place: the stage table, as the run has stored it.
             columns: what `check` returned.
             label: what the token table tells people.
@@ -99,7 +99,8 @@ class JdbcTable:
         Raises:
             PublishError: another run has published, or the table has other rows than were written.
         """
-        load, staged = self._load(frame), StagePlace.parse(place)
+        rest = frame if self.target.flag is None else frame.drop(self.target.flag)
+        load, staged = self._load(rest.columns), StagePlace.parse(place)
         if staged is None:
             raise PublishError(f"{self.what}: {place!r} is no stage table. {_LEFT}")
         with entered(self.login, _LEFT, PublishError) as database:
@@ -107,7 +108,8 @@ class JdbcTable:
         rows = self._written(frame, staged)
         with entered(self.login, _LEFT, PublishError) as database:
             rows = load.seal(database, staged, rows)
-        return Staged((), rows=rows, schema=frame.schema.json())
+            removed = load.delete_count(database, staged)
+        return Staged((), rows=rows, schema=rest.schema.json(), removed_keys=removed)
 
     def _written(self, frame: DataFrame, staged: StagePlace) -> int | None:
         """Write the frame, and return how many rows that were; None: Spark has proved that it has none."""
@@ -124,17 +126,17 @@ class JdbcTable:
             properties["stringtype"] = "unspecified"
         return properties
 
-    def _load(self, frame: DataFrame) -> TableLoad:
-        return TableLoad(self.what, self.target, tuple(frame.columns))
+    def _load(self, columns: Sequence[str]) -> TableLoad:
+        return TableLoad(self.what, self.target, tuple(columns))
 
 
-def upsert_of(keys: str | Iterable[str], order_by: str | Iterable[str] | None) -> Upsert:
+def upsert_of(keys: str | Iterable[str], order_by: str | Iterable[str] | None, *, has_deletes: bool = False) -> Upsert:
     """Return the upsert that a script asks for.
 
     Raises:
         OptionError: it names no key, or a column twice, or something that is no name.
     """
-    upsert = Upsert(_names(keys), () if order_by is None else _names(order_by))
+    upsert = Upsert(_names(keys), () if order_by is None else _names(order_by), has_deletes)
     if not upsert.keys or any(not isinstance(name, str) or not name for name in (*upsert.keys, *upsert.order_by)):
         raise OptionError(f"upsert(keys={keys!r}, order_by={order_by!r}): give the names of columns. {_LEFT}")
     if len(set(upsert.keys)) < len(upsert.keys):

@@ -107,8 +107,10 @@ class TableGround:
         entry, _ = self.sink.stage(JOB, key, NAME, self.request)
         return stored_output(entry, key, self.blobs)
 
-    def load(self, stored_place: str, rows: Sequence[Row], columns: Sequence[str] | None = None) -> None:
-        """Write rows to a stage table, as Spark does, and seal it."""
+    def load(
+        self, stored_place: str, rows: Sequence[Row], columns: Sequence[str] | None = None, gone: Sequence[Row] = ()
+    ) -> None:
+        """Write rows to a stage table, and those of a delete set, as Spark does, and seal it."""
         place = StagePlace.parse(stored_place)
         assert place is not None
         load = TableLoad("job 'job', output 'out'", self.target, tuple(columns or self.columns))
@@ -116,23 +118,26 @@ class TableGround:
             there = load.check(database)
             load.create(database, place, there, "test/job/out")
             if there is None:  # Spark makes it by the types of the frame
-                kinds = ", ".join(f"{self.names([column])} {self.made_as}" for column in load.columns)
-                database.execute(f"CREATE TABLE {self.sql(place.loading)} ({kinds})")
-            for row in rows:
-                values = ", ".join(self.literal(value) for value in row)
-                into = f"{self.sql(place.loading)} ({self.names(load.columns)})"
-                database.execute(f"INSERT INTO {into} VALUES ({values})")
-            load.seal(database, place, len(rows))
+                kinds = [f"{self.names([column])} {self.made_as}" for column in load.columns]
+                kinds += [] if self.target.flag is None else [f"{self.target.flag} int"]
+                database.execute(f"CREATE TABLE {self.sql(place.loading)} ({', '.join(kinds)})")
+            flags = [] if self.target.flag is None else [self.target.flag]
+            into = f"{self.sql(place.loading)} ({self.names([*load.columns, *flags])})"
+            for row in [*((*row, *(0 for _ in flags)) for row in rows), *((*row, 1) for row in gone)]:
+                database.execute(f"INSERT INTO {into} VALUES ({', '.join(map(self.literal, row))})")
+            load.seal(database, place, len(rows) + len(gone))
 
     def literal(self, value: object) -> str:
         if value is None:
             return "NULL"
         return str(value) if isinstance(value, int) else text_literal(self.login.dialect, str(value))
 
-    def staged_output(self, key: RunKey, rows: Sequence[Row], columns: Sequence[str] | None = None) -> StoredOutput:
-        """Return the output of a run that has staged these rows and committed."""
+    def staged_output(
+        self, key: RunKey, rows: Sequence[Row], columns: Sequence[str] | None = None, gone: Sequence[Row] = ()
+    ) -> StoredOutput:
+        """Return the output of a run that has staged these rows, and this delete set, and committed."""
         output = self.placed(key)
-        self.load(output.entry.place, rows, columns)
+        self.load(output.entry.place, rows, columns, gone)
         return output
 
     # ---- what the conformance suite asks for

@@ -24,6 +24,14 @@ class TestUpsert(StagedSinkConformance):
         return TableGround(database_login, blobs, columns=columns, key=["row"], upsert=Upsert(("row",), ("seen",)))
 
 
+class TestUpsertWithDeletes(StagedSinkConformance):
+    @pytest.fixture
+    def ground(self, database_login: DatabaseLogin, blobs: BlobStore) -> TableGround:
+        columns = [("row", "varchar(100)"), ("seen", "varchar(100)")]
+        upsert = Upsert(("row",), ("seen",), has_deletes=True)
+        return TableGround(database_login, blobs, columns=columns, key=["row"], upsert=upsert)
+
+
 class TestNamesWithEveryCharacter(StagedSinkConformance):
     @pytest.fixture
     def ground(self, database_login: DatabaseLogin, blobs: BlobStore) -> TableGround:
@@ -31,5 +39,10 @@ class TestNamesWithEveryCharacter(StagedSinkConformance):
         name = "Dim \"2013\" `é` 'x' \\ %d; #1"
         keys = (columns[0][0],)
         return TableGround(
-            database_login, blobs, name=name, columns=columns, key=keys, upsert=Upsert(keys, ("select",))
+            database_login,
+            blobs,
+            name=name,
+            columns=columns,
+            key=keys,
+            upsert=Upsert(keys, ("select",), has_deletes=True),
         )
