@@ -15,6 +15,7 @@ from airflow_bookmarks.core.errors import MisuseError, OptionError, OutOfBoundsE
 from airflow_bookmarks.core.run import OutputEntry
 from airflow_bookmarks.own_kind import load_kind
 from airflow_bookmarks.sinks.clean import CleanedSink
+from airflow_bookmarks.sinks.examined import ExaminedSink
 from airflow_bookmarks.sinks.failure import named_failure, own_errors
 from airflow_bookmarks.sinks.files.sink import FilesSink
 from airflow_bookmarks.sinks.jdbc.sink import JdbcSink
@@ -188,6 +189,20 @@ class SinkRegistry:
         kind, root = _kind_and_root(stored)
         sink = self.find(kind)
         return (sink, root) if isinstance(sink, CollectedSink) else None
+
+    def find_to_examine(self, kind: str) -> ExaminedSink | None:
+        """Return the kind of that name, if it is a known one that tells what lies in it."""
+        sink = self.find(kind)
+        return sink if isinstance(sink, ExaminedSink) else None
+
+    def staging_to_examine(self, stored: str) -> tuple[ExaminedSink, str] | None:
+        """Return the sink that staged in a root which the head lists, and the root as that sink names it.
+
+        None if it is not known here, or can't tell what lies there.
+        """
+        kind, root = _kind_and_root(stored)
+        sink = self.find_to_examine(kind)
+        return None if sink is None else (sink, root)
 
     def why_not_clean(self, entry: OutputEntry) -> str | None:
         """Return why a clean can't remove what an output has made visible; None if it can."""

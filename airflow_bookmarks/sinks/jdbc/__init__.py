@@ -1,8 +1,9 @@
 """The sink of tables: rows in a stage table of the same database, brought into the target by one transaction.
 
-place     where an output is staged and what it goes to, as state keeps it
-reaching  open the database of an address, and say what stays as it is where that fails
-loading   the stage table while a driver loads it: made, sealed, counted
-publish   the transaction
-sink      the kind `jdbc`
+place         where an output is staged and what it goes to, as state keeps it
+reaching      open the database of an address, and say what stays as it is where that fails
+loading       the stage table while a driver loads it: made, sealed, counted
+publish       the transaction
+examination   what `doctor` looks at: token row, stage table, target
+sink          the kind `jdbc`
 """

@@ -12,24 +12,28 @@ from airflow_bookmarks.core.errors import OptionError
 from airflow_bookmarks.core.run import OutputEntry
 from airflow_bookmarks.databases.access import EnvironmentAccess
 from airflow_bookmarks.databases.address import DatabaseAddress
+from airflow_bookmarks.sinks.examined import ExaminedSink, SinkDifference
 from airflow_bookmarks.sinks.failure import JDBC_SINK
+from airflow_bookmarks.sinks.jdbc.examination import differences
 from airflow_bookmarks.sinks.jdbc.place import StagePlace, StagingSchema, TableTarget
 from airflow_bookmarks.sinks.jdbc.publish import TablePublication
 from airflow_bookmarks.sinks.jdbc.reaching import reached
-from airflow_bookmarks.sinks.sink import StagedSink
 from airflow_bookmarks.sinks.staging import stats_of
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from airflow_bookmarks.core.rules.territory import Territory
     from airflow_bookmarks.core.run import RunKey
     from airflow_bookmarks.databases.access import DatabaseAccess
+    from airflow_bookmarks.databases.database import Database
     from airflow_bookmarks.sinks.sink import StoredOutput
     from airflow_bookmarks.sinks.staging import StagingRequest
 
 _ENVIRONMENT = EnvironmentAccess()
 
 
-class JdbcSink(StagedSink):
+class JdbcSink(ExaminedSink):
     """Tables of a database; see `sinks.jdbc.place` for what state keeps of them.
 
     `databases` finds the logins.
@@ -58,13 +62,7 @@ class JdbcSink(StagedSink):
         """See `StagedSink.prepare`: the database is not asked before the publish."""
         if output.entry.is_left_out:
             return None
-        place = StagePlace.of_output(output)
-        try:
-            target = TableTarget.of_entry(output.entry)
-        except OptionError as error:
-            item = f"RUN {output.run.key}, output {output.name!r}"
-            raise output.territory.refuse(item, output.entry.target, "it is no table of a database") from error
-        return TablePublication(output, place, target, self._databases)
+        return TablePublication(output, StagePlace.of_output(output), _target_of(output), self._databases)
 
     def check_root(self, territory: Territory, root: str) -> None:
         """See `StagedSink.check_root`."""
@@ -81,10 +79,31 @@ class JdbcSink(StagedSink):
             dialect, schema = database.dialect, place.schema
             if database.rows(catalog.columns_query(dialect, SinkTable(schema, TOKEN_TABLE))):
                 database.execute(publish_sql.burn_tokens(dialect, schema, territory, fence))
-            for (name,) in database.rows(catalog.tables_query(dialect, schema, stage_prefix(territory))):
-                staged = StageName.parse(name)
-                if staged is not None and staged.key.fence <= fence:
-                    database.execute(publish_sql.drop_table(dialect, SinkTable(schema, name)))
+            for table, key in _staged_in(database, territory, schema).items():
+                if key.fence <= fence:
+                    database.execute(publish_sql.drop_table(dialect, table))
+
+    def staged_in(self, territory: Territory, root: str) -> Mapping[str, RunKey]:
+        """See `ExaminedSink.staged_in`: the stage tables of the job, those that are still loaded as well."""
+        place = StagingSchema.of_root(territory, root)
+        with reached(self._databases, place.address, "Nothing was changed.") as database:
+            return {str(table): key for table, key in _staged_in(database, territory, place.schema).items()}
+
+    def drop_staged(self, territory: Territory, root: str, place: str) -> None:
+        """See `ExaminedSink.drop_staged`."""
+        schema = StagingSchema.of_root(territory, root)
+        with reached(self._databases, schema.address, f"The table {place} stays.") as database:
+            for table in _staged_in(database, territory, schema.schema):
+                if str(table) == place:
+                    database.execute(publish_sql.drop_table(database.dialect, table))
+
+    def examine(self, output: StoredOutput) -> Sequence[SinkDifference]:
+        """See `ExaminedSink.examine`."""
+        if output.entry.is_left_out:
+            return []
+        place, target = StagePlace.of_output(output), _target_of(output)
+        with reached(self._databases, target.address, "Nothing was changed.") as database:
+            return differences(database, output, place, target)
 
     def why_not_clean(self, entry: OutputEntry) -> str | None:
         """Return why: rows of a table don't tell which run has written them."""
@@ -93,3 +112,18 @@ class JdbcSink(StagedSink):
     def why_not_replay(self, entry: OutputEntry) -> str | None:
         """Return why: see `why_not_clean`."""
         return f"it wrote to a table ({entry.target}), whose rows don't tell which run has written them"
+
+
+def _target_of(output: StoredOutput) -> TableTarget:
+    try:
+        return TableTarget.of_entry(output.entry)
+    except OptionError as error:
+        item = f"RUN {output.run.key}, output {output.name!r}"
+        raise output.territory.refuse(item, output.entry.target, "it is no table of a database") from error
+
+
+def _staged_in(database: Database, territory: Territory, schema: str | None) -> dict[SinkTable, RunKey]:
+    """Return the stage tables of a job in a schema, with the run item of each."""
+    names = database.rows(catalog.tables_query(database.dialect, schema, stage_prefix(territory)))
+    parsed = ((name, StageName.parse(name)) for (name,) in names)
+    return {SinkTable(schema, name): staged.key for name, staged in parsed if staged is not None}

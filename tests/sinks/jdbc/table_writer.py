@@ -28,15 +28,22 @@ def write_table(
     gone: Sequence[Row] = (),
     schema: str | None = None,
 ) -> None:
-    """Stage rows for a table, and a delete set, as an output of a run: in a schema (None: beside the target)."""
+    """Stage rows for a table, and a delete set, as an output of a run: in a schema (None: beside the target).
+
+    Where there is no target, all its columns are integers.
+    """
     stats = {"format": "jdbc", **target.stats()}
     place = StagePlace.parse(run.place(output, StagingRequest(JDBC_SINK, str(target), schema, stats)))
     assert place is not None
     load = TableLoad(f"output {output!r}", target, tuple(columns))
     with open_database(login) as database:
-        load.create(database, place, load.check(database), output)
+        there = load.check(database)
+        load.create(database, place, there, output)
         flags = [] if target.flag is None else [target.flag]
         into = f"{place.loading.sql(login.dialect)} ({names_of(login.dialect, [*columns, *flags])})"
+        if there is None:  # Spark makes it by the types of the frame
+            kinds = ", ".join(f"{names_of(login.dialect, [column])} int" for column in [*columns, *flags])
+            database.execute(f"CREATE TABLE {place.loading.sql(login.dialect)} ({kinds})")
         for row in [*((*row, *(0 for _ in flags)) for row in rows), *((*row, 1) for row in gone)]:
             values = ", ".join(literal(login.dialect, value) for value in row)
             database.execute(f"INSERT INTO {into} VALUES ({values})")

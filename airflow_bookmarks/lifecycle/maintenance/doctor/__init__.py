@@ -10,6 +10,7 @@
 - `context`: positions, edges to upstreams, gaps, partitions and unknown kinds
 - `payload`: stored bytes, and who may read the file that holds them
 - `target`: published files, staging, and paths that are not the job's own
+- `sink`: outputs in sinks that tell what lies in them, such as tables
 """
 
 from airflow_bookmarks.lifecycle.maintenance.doctor.examination import examine

@@ -363,7 +363,7 @@ def examine_kinds(survey: Survey) -> Iterator[Finding]:
         for runs in survey.committed.values()
         for run in runs
         for name, output in run.outputs.items()
-        if not output.lies_in_files
+        if not output.lies_in_files and SINKS.find_to_examine(output.sink) is None
     }
     yield from _open_runs(survey)
     for name, sink, target in sorted(sinks):

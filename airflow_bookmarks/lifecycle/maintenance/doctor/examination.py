@@ -29,6 +29,7 @@ from airflow_bookmarks.lifecycle.maintenance.doctor.head import (
     names_to_examine,
 )
 from airflow_bookmarks.lifecycle.maintenance.doctor.history import examine_lines, examine_runs
+from airflow_bookmarks.lifecycle.maintenance.doctor.sink import examine_sinks
 from airflow_bookmarks.lifecycle.maintenance.doctor.survey import (
     Survey,
     examine_file,
@@ -58,8 +59,9 @@ def examine(
 
     Args:
         jobs: these jobs; None: all of the namespace.
-        with_files: also look at published and staged files, which takes a listing of each target, and at partitions
-            that runs do not list any more (`partition_time`), which takes one of the whole source.
+        with_files: also look at published and staged files, which takes a listing of each target, at tables, which
+            takes a connection to each database, and at partitions that runs do not list any more (`partition_time`),
+            which takes a listing of the whole source.
         with_lost: also look for jobs that the index has lost, and for objects under `state_uri` that nothing names;
             scans the whole table. Not with `jobs`.
         clock: returns the present time, aware.
@@ -131,6 +133,7 @@ def _findings(survey: Survey, with_files: bool) -> Iterator[Finding]:
     yield from _try(survey, examine_gaps)
     if with_files:
         yield from _try(survey, examine_targets)
+        yield from _try(survey, examine_sinks)
         yield from _try(survey, examine_partitions)
 
 

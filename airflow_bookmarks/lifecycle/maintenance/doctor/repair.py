@@ -16,9 +16,11 @@ from airflow_bookmarks.core.text.identity import signed
 from airflow_bookmarks.core.text.instant import to_text, utc_now
 from airflow_bookmarks.lifecycle.maintenance.doctor.examination import examine_job
 from airflow_bookmarks.lifecycle.maintenance.doctor.head import collected_before
+from airflow_bookmarks.lifecycle.maintenance.doctor.sink import orphaned_in
 from airflow_bookmarks.lifecycle.maintenance.doctor.survey import Survey
 from airflow_bookmarks.lifecycle.maintenance.doctor.target import foreign_staging, orphaned_staging
 from airflow_bookmarks.sinks.files.changes import HEAD_STAGING, FileChanges
+from airflow_bookmarks.sinks.registry import SINKS
 from airflow_bookmarks.store.transitions import repair as transition
 
 if TYPE_CHECKING:
@@ -115,6 +117,18 @@ def _sweep(survey: Survey, head: Head, finding: Finding, who: str) -> str:
     return f"{finding.where!r} was removed."
 
 
+def _drop(survey: Survey, head: Head, finding: Finding, who: str) -> str:
+    """Drop what one run that is over has staged in a sink."""
+    stored, _, place = finding.where.rpartition(": ")
+    sinks = SINKS.reaching(survey.store.databases)
+    found = sinks.staging_to_examine(stored)
+    if found is None or place not in orphaned_in(survey, sinks, stored):
+        return "It is gone."
+    sink, root = found
+    sink.drop_staged(Territory(survey.store.namespace, survey.job), root, place)
+    return f"{place} was dropped."
+
+
 def _forget_staging(survey: Survey, head: Head, finding: Finding, who: str) -> str | None:
     """Take foreign folders off a job's list of staging folders, so that it can run again. None is touched."""
     foreign = foreign_staging(survey)
@@ -129,11 +143,12 @@ def _event(survey: Survey, finding: Finding, who: str) -> AuditEvent:
     return {**told, "code": finding.code}
 
 
-_OF_FILES = frozenset(["staging-orphaned"])
+_OF_FILES = frozenset(["staging-orphaned", "staged-orphaned"])
 _REPAIRS: Mapping[str, Callable[[Survey, Head, Finding, str], str | None]] = {
     "lease-dangling": _free,
     "publish-lost": _publish_later,
     "index-missing": _enter,
     "staging-orphaned": _sweep,
+    "staged-orphaned": _drop,
     "path-foreign": _forget_staging,
 }

@@ -265,7 +265,7 @@ def orphaned_staging(survey: Survey) -> list[str]:
             key = None if match is None else RunKey(int(match[1]), int(match[2]))
             if key is None or key.number in replayed or any(place.startswith(f"{path}/") for place in needed):
                 continue
-            if key.fence <= head.fence and _is_over(survey, key):
+            if key.fence <= head.fence and is_over(survey, key):
                 orphaned.append(path)
     return orphaned
 
@@ -299,7 +299,8 @@ def unreachable_staging(survey: Survey) -> dict[str, str]:
     return found
 
 
-def _is_over(survey: Survey, key: RunKey) -> bool:
+def is_over(survey: Survey, key: RunKey) -> bool:
+    """Whether nothing that a run item has staged is needed any more."""
     run = survey.runs.get(key)
     if run is None:
         return True
