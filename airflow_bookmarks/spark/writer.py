@@ -197,7 +197,7 @@ class BookmarkedWriter:
         Example:
             job.write(customers, "dim").upsert("id", order_by="updated_at").jdbc("conn:dw", "public.customers")
         """
-        if deletes is not None and not hasattr(deletes, "sparkSession"):
+        if deletes is not None and not isinstance(deletes, type(self._frame)):  # a column has every attribute
             raise self._refused(f"upsert(deletes={type(deletes).__name__}): expected a DataFrame, as frame.deletes is")
         self._upsert, self._deletes = upsert_of(keys, order_by, has_deletes=deletes is not None), deletes
         return self
