@@ -78,9 +78,9 @@ matrix: page databases ## Run the tests with each Spark, Airflow and Python supp
 	@$(BIN)/python -m tools.matrix --workers $(WORKERS) $(if $(THOROUGH),--thorough) $(ONLY)
 
 .PHONY: chaos
-chaos: setup ## Simulate SEEDS=20000 worlds of kills, races and outages, then all of it with real processes
+chaos: databases ## Simulate SEEDS=20000 worlds of kills, races and outages, then all of it with real processes
 	$(BIN)/python -m tests.chaos.sim --seeds $(SEEDS) --jobs $(WORKERS)
-	CHAOS=full $(PYTEST) tests/chaos/real tests/clusters tests/airflow/test_pairings.py
+	CHAOS=full $(PYTEST) tests/chaos/real tests/chaos/tables tests/clusters tests/airflow/test_pairings.py
 	$(BIN)/python -m tests.chaos.real.matrix
 
 .PHONY: chaos-bites

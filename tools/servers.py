@@ -20,7 +20,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -98,6 +98,16 @@ def postgresql(more: Mapping[str, str] | None = None) -> Iterator[DatabaseServer
         >>> with postgresql() as server:  # doctest: +SKIP
         ...     psycopg.connect(host=server.host, port=server.port, user=server.user, password=server.password)
     """
+    with postgresql_data(more) as run, run() as server:
+        yield server
+
+
+Runs = Callable[[], AbstractContextManager[DatabaseServer]]  # a server over data that are there
+
+
+@contextmanager
+def postgresql_data(more: Mapping[str, str] | None = None) -> Iterator[Runs]:
+    """Make the data of a PostgreSQL; yield what runs the server over them, once and again. See `postgresql`."""
     initdb = _database_program("initdb")
     user, port, password = _not_root("postgres"), free_port(), secrets.token_hex(8)
     with tempfile.TemporaryDirectory(prefix="postgresql-") as folder:
@@ -107,8 +117,13 @@ def postgresql(more: Mapping[str, str] | None = None) -> Iterator[DatabaseServer
         create = [initdb, "-D", str(data), "-U", _ADMIN, "-A", "scram-sha-256", f"--pwfile={key}", "--no-sync"]
         _prepare([*create, "--encoding=UTF8", "--locale=C.UTF-8"], user)
         server = DatabaseServer("postgresql", "127.0.0.1", port, _ADMIN, password, "postgres")
-        with _postgresql_over(data, server, user, more or {}):
-            yield server
+
+        @contextmanager
+        def run() -> Iterator[DatabaseServer]:
+            with _postgresql_over(data, server, user, more or {}):
+                yield server
+
+        yield run
 
 
 @contextmanager
@@ -162,12 +177,19 @@ def mariadb(zone: str | None = None, max_connections: int = 50) -> Iterator[Data
         >>> with mariadb() as server:  # doctest: +SKIP
         ...     pymysql.connect(host=server.host, port=server.port, user=server.user, password=server.password)
     """
+    with mariadb_data(zone, max_connections) as run, run() as server:
+        yield server
+
+
+@contextmanager
+def mariadb_data(zone: str | None = None, max_connections: int = 50) -> Iterator[Runs]:
+    """Make the data of a MariaDB; yield what runs the server over them, once and again. See `mariadb`."""
     install, program = _database_program("mariadb-install-db"), _database_program("mariadbd")
     user, port, password = _not_root("nobody"), free_port(), secrets.token_hex(8)
     with tempfile.TemporaryDirectory(prefix="mariadb-") as folder:
         data, start = Path(folder) / "data", Path(folder) / "start.sql"
         start.write_text(
-            f"CREATE USER '{_ADMIN}'@'%' IDENTIFIED BY '{password}';\n"
+            f"CREATE USER IF NOT EXISTS '{_ADMIN}'@'%' IDENTIFIED BY '{password}';\n"
             f"GRANT ALL PRIVILEGES ON *.* TO '{_ADMIN}'@'%' WITH GRANT OPTION;\n"
         )
         _give(user, Path(folder), start)
@@ -186,8 +208,13 @@ def mariadb(zone: str | None = None, max_connections: int = 50) -> Iterator[Data
         server = DatabaseServer("mariadb", "127.0.0.1", port, _ADMIN, password, "mysql")
         # The server takes its zone from its environment.
         command = command if zone is None else ["env", f"TZ={zone}", *command]
-        with _running("MariaDB", command, port, None, lambda _: _mariadb_answers(server), user):
-            yield server
+
+        @contextmanager
+        def run() -> Iterator[DatabaseServer]:
+            with _running("MariaDB", command, port, None, lambda _: _mariadb_answers(server), user):
+                yield server
+
+        yield run
 
 
 def free_port() -> int:

@@ -77,18 +77,26 @@ class Upsert:
         return frozenset(self.keys) in set(keys)
 
     def statements(
-        self, dialect: DialectName, target: SinkTable, stage: SinkTable, columns: Sequence[str]
+        self,
+        dialect: DialectName,
+        target: SinkTable,
+        stage: SinkTable,
+        columns: Sequence[str],
+        *,
+        rehearses: bool = False,
     ) -> Sequence[str]:
         """Return the statements that bring the rows of the stage table into the target, in one transaction.
 
-        What is deleted goes first: a row that is brought may have the value of another unique key of it.
+        What is deleted goes first: a row that is brought may have the value of another unique key of it. To rehearse,
+        MySQL is told that it finds no row: else it may read the target, and wait for whoever has locked a row there.
 
         MySQL has no conflict with one certain key: ON DUPLICATE KEY would also replace a row that shares another one.
         So rows that are there are updated, and the rest inserted, which fails where another writer was faster.
         """
-        deletes = [self._delete(dialect, target, stage)] if self.has_deletes else []
+        nothing = " AND 1 = 0" if rehearses else ""
+        deletes = [self._delete(dialect, target, stage) + nothing] if self.has_deletes else []
         if is_mysql(dialect):
-            return [*deletes, *self._update_then_insert(dialect, target, stage, columns)]
+            return [*deletes, *self._update_then_insert(dialect, target, stage, columns, nothing)]
         names = names_of(dialect, columns)
         others = [column for column in columns if column not in self.keys]
         sets = ", ".join(f"{quoted(dialect, c)} = excluded.{quoted(dialect, c)}" for c in others)
@@ -113,17 +121,17 @@ class Upsert:
         return " AND ".join(f"old.{quoted(dialect, key)} = {other}.{quoted(dialect, key)}" for key in self.keys)
 
     def _update_then_insert(
-        self, dialect: DialectName, target: SinkTable, stage: SinkTable, columns: Sequence[str]
+        self, dialect: DialectName, target: SinkTable, stage: SinkTable, columns: Sequence[str], nothing: str
     ) -> Sequence[str]:
         chosen = self._chosen(dialect, stage, columns)
         same = self._same(dialect, "new")
         others = [column for column in columns if column not in self.keys]
         sets = ", ".join(f"old.{quoted(dialect, c)} = new.{quoted(dialect, c)}" for c in others)
-        update = f"UPDATE {target.sql(dialect)} old JOIN {chosen} new ON {same} SET {sets}"
+        update = f"UPDATE {target.sql(dialect)} old JOIN {chosen} new ON {same}{nothing} SET {sets}"
         values = ", ".join(f"new.{quoted(dialect, column)}" for column in columns)
         absent = f"NOT EXISTS (SELECT 1 FROM {target.sql(dialect)} old WHERE {same})"
         into = f"{target.sql(dialect)} ({names_of(dialect, columns)})"
-        insert = f"INSERT INTO {into} SELECT {values} FROM {chosen} new WHERE {absent}"
+        insert = f"INSERT INTO {into} SELECT {values} FROM {chosen} new WHERE {absent}{nothing}"
         return [update, insert] if others else [insert]
 
     def _chosen(

@@ -88,7 +88,7 @@ class TableTarget:
         The last one inserts.
         """
         if self.upsert is not None:
-            return self.upsert.statements(dialect, self.table, stage, columns)
+            return self.upsert.statements(dialect, self.table, stage, columns, rehearses=rehearses)
         added = publish_sql.insert(dialect, self.table, stage, columns)
         if self.mode is Mode.APPEND:
             return [added]

@@ -6,8 +6,10 @@ import contextlib
 import multiprocessing
 import os
 import signal
+from collections.abc import Callable
 from multiprocessing.process import BaseProcess
 from pathlib import Path
+from typing import TypeVar
 
 import psutil
 
@@ -16,15 +18,17 @@ from tests.chaos.real.order import Order
 from tools.patience import STUCK_S
 
 _FORKS = multiprocessing.get_context("forkserver")
-_FORKS.set_forkserver_preload([main.__module__, "tests.chaos.real.session"])
+_FORKS.set_forkserver_preload([main.__module__, "tests.chaos.real.session", "tests.chaos.tables.driver"])
+
+AnyOrder = TypeVar("AnyOrder", bound=Order)
 
 
 class DriverProcess:
     """A process that works on one order. As a context it is killed at the end."""
 
-    def __init__(self, order: Order) -> None:
+    def __init__(self, order: AnyOrder, play: Callable[[AnyOrder], None] = main) -> None:
         self._said = order.said
-        self._process: BaseProcess = _FORKS.Process(target=main, args=(order,), daemon=True)
+        self._process: BaseProcess = _FORKS.Process(target=play, args=(order,), daemon=True)
         self._process.start()
 
     @property

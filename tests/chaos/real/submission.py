@@ -6,7 +6,7 @@ import os
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
@@ -36,10 +36,11 @@ def environment() -> dict[str, str]:
     }
 
 
-def spark_submit(script: str, *arguments: str) -> list[str]:
-    """Return the command that runs a script of this folder."""
-    conf = [word for name, value in _CONF.items() for word in ("--conf", f"{name}={value}")]
-    options = ["--master", "local[1]", "--driver-memory", "600m", *conf]
+def spark_submit(script: str, *arguments: str, conf: Mapping[str, str] | None = None) -> list[str]:
+    """Return the command that runs a script, of this folder if it is a bare name; `conf` is more of Spark's."""
+    given = {**_CONF, **(conf or {})}.items()
+    words = [word for name, value in given for word in ("--conf", f"{name}={value}")]
+    options = ["--master", "local[1]", "--driver-memory", "600m", *words]
     return [str(_PROGRAMS / "spark-submit"), *options, str(_HERE / script), *arguments]
 
 

@@ -14,8 +14,10 @@ from airflow_bookmarks.core.errors import DatabaseError, OptionError, PublishErr
 from airflow_bookmarks.core.run import RunKey
 from airflow_bookmarks.databases.login import DatabaseLogin
 from airflow_bookmarks.store.blobs import BlobStore
+from tests.databases.servers import new_database
 from tests.sinks.jdbc.table_ground import Row, TableGround
 from tests.sinks.jdbc.test_publish import publish, token_of
+from tools.servers import DatabaseServer
 
 COLUMNS = (("id", "int"), ("name", "varchar(20) NOT NULL"), ("version", "int"))
 
@@ -193,10 +195,21 @@ def test_frame_with_the_column_of_the_delete_set_is_refused(ordered: TableGround
     assert ordered.stage_tables() == []
 
 
-def test_right_to_delete_shows_before_the_commit(postgresql_server: object, blobs: BlobStore) -> None:
-    from tests.databases.servers import new_database
+@pytest.mark.parametrize("server", ["postgresql", "mariadb"])
+def test_staging_waits_for_no_row_that_another_writer_has_locked(
+    request: pytest.FixtureRequest, server: str, blobs: BlobStore
+) -> None:
+    with new_database(request.getfixturevalue(f"{server}_server")) as login:
+        ground = ground_of(login, blobs, Upsert(("id",), ("version",), has_deletes=True))
+        with ground.opened() as another, another.transaction():
+            another.execute(f"UPDATE {ground.sql(ground.table)} SET version = version + 1")
+            output = ground.staged_output(RunKey(1, 1), [(1, "new", 9)], gone=gone((2, 9)))
+        assert publish(ground, output) == 1
+        assert [row[0] for row in ground.all_rows()] == [1, 3]
 
-    with new_database(postgresql_server) as login:  # type: ignore[arg-type]
+
+def test_right_to_delete_shows_before_the_commit(postgresql_server: DatabaseServer, blobs: BlobStore) -> None:
+    with new_database(postgresql_server) as login:
         ground = ground_of(login, blobs, Upsert(("id",), has_deletes=True))
         for statement in (
             "CREATE ROLE writer LOGIN PASSWORD 'long-enough'",

@@ -227,11 +227,14 @@ def test_connection_that_is_cut_in_the_transaction_leaves_nothing(
         assert ground.all_rows() == [(1, "a"), (2, "b")]
 
 
-def test_lost_reply_of_the_commit_is_asked_for_again(postgresql_server: DatabaseServer, blobs: BlobStore) -> None:
-    with new_database(postgresql_server) as login:
+@pytest.mark.parametrize("server", ["postgresql", "mariadb"])
+def test_lost_reply_of_the_commit_is_asked_for_again(
+    request: pytest.FixtureRequest, server: str, blobs: BlobStore
+) -> None:
+    with new_database(request.getfixturevalue(f"{server}_server")) as login:
         ground = TableGround(login, blobs, columns=ID_NAME)
         output = ground.staged_output(RunKey(1, 1), [(1, "a"), (2, "b")])
-        with losing_the_reply_of(b"COMMIT", b'INSERT INTO "public"."dim"', login) as through:
+        with losing_the_reply_of(b"COMMIT", f"INSERT INTO {ground.sql(ground.table)}".encode(), login) as through:
             ground.sink = JdbcSink(OneLogin(through))
             assert publish(ground, output) == 2
         assert ground.all_rows() == [(1, "a"), (2, "b")]
