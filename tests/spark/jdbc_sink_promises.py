@@ -23,6 +23,8 @@ from airflow_bookmarks.databases.database import open_database
 from airflow_bookmarks.databases.login import DatabaseLogin
 from airflow_bookmarks.sinks.jdbc.publish import TablePublication
 from tests.databases.servers import new_database
+from tests.databases.test_rights import RIGHTS, Place
+from tests.sinks.jdbc.table_ground import OneLogin
 from tests.spark.lake import Lake
 from tools.jars import fetch
 
@@ -198,6 +200,23 @@ def test_stage_and_tokens_lie_in_the_schema_that_is_named(lake: Lake, pg: Wareho
     assert pg.rows("SELECT tablename FROM pg_tables WHERE schemaname = 'scratch'") == [("_bookmarks_tokens",)]
 
 
+@pytest.mark.parametrize("dialect", ["postgresql", "mariadb"])
+def test_login_with_the_rights_of_the_guide_reads_and_writes(
+    lake: Lake, request: pytest.FixtureRequest, dialect: str
+) -> None:
+    with Place.made(request.getfixturevalue(f"{dialect}_server")) as place:
+        place.grant(RIGHTS[dialect])
+        lake.store.databases = OneLogin(place.login)
+        for _ in range(2):
+            with lake.job() as job:
+                orders = job.read("orders").jdbc("conn:dw", place.named("crm.orders"), keys=["id"])
+                frame = orders.withColumn("version", F.lit(1))
+                gone = lake.spark.createDataFrame([(9,)], "id INT")
+                writer = job.write(frame, "dim", staging=place.schemas["scratch"]).upsert("id", deletes=gone)
+                writer.jdbc("conn:dw", place.named("dw.dim"))
+        assert sorted(place.rows(f"SELECT id FROM {place.named('dw.dim')}")) == [(1,), (2,), (3,)]
+
+
 def test_run_that_dies_before_its_publish_is_finished_by_the_next(
     lake: Lake, pg: Warehouse, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -264,6 +283,7 @@ def test_password_is_neither_in_state_nor_in_the_log(
             r"deletes=\.\.\.\) can't be done with files",
         ),
         (lambda job, frame: job.write(frame, "o").upsert("id", deletes=["id"]), "expected a DataFrame"),
+        (lambda job, frame: job.write(frame, "o").upsert("id", deletes=frame.id), "expected a DataFrame"),
         (
             lambda job, frame: job.write(frame, "o").upsert("id", deletes=frame.select("name")).jdbc("conn:dw", "dim"),
             "needs the columns 'id' in the delete set, and it has no 'id'; it has 'name'",

@@ -148,7 +148,7 @@ class Dialect(ABC):
         """Return the condition that columns have the values of one of some rows.
 
         Example:
-            >>> from airflow_bookmarks.core.database.mysql import MySQL
+            >>> from airflow_bookmarks.core.database.dialects.mysql import MySQL
             >>> from airflow_bookmarks.core.database.key import KeyColumn, KeyType
             >>> a, b = KeyColumn("a", KeyType.INTEGER), KeyColumn("b", KeyType.INTEGER)
             >>> MySQL().among([a, b], [("1", "2"), ("3", "4")])

@@ -133,17 +133,33 @@ class TableLoad:
     def _rehearse(self, database: Database, place: StagePlace) -> None:
         """Publish no rows: a right that is missing, or a column that takes no values, shows before the commit."""
         dialect, target, empty = database.dialect, self.target.table, place.loading
+        database.execute(TokenRow.of(dialect, place.table, place.name).take(0))  # no fence is below it
+        staged = [name for name, *_ in database.rows(catalog.columns_query(dialect, place.table))]
         if not database.rows(catalog.columns_query(dialect, target)):
-            staged = [name for (name,) in database.rows(catalog.columns_query(dialect, place.table))]
+            self._rehearse_creation(database, place, staged)
+            return
+        database.execute(publish_sql.create_rehearsal(dialect, empty, place.table))
+        columns = self.target.columns_of(staged)
+        for statement in self.target.statements(dialect, empty, columns, rehearses=True):
+            database.execute(statement)
+        database.execute(publish_sql.drop_table(dialect, empty))
+
+    def _rehearse_creation(self, database: Database, place: StagePlace, staged: Sequence[str]) -> None:
+        """Make a table like the target, and drop it.
+
+        In its own schema, where that leaves no trace if this process dies: so a right that is missing there shows too.
+        """
+        dialect, empty = database.dialect, place.loading
+        if publish_sql.commits_ddl(dialect):
             for statement in self.target.creation(dialect, empty, place.table, staged):
                 database.execute(statement)
-        else:
-            database.execute(publish_sql.create_rehearsal(dialect, empty, place.table))
-            staged = [name for name, *_ in database.rows(catalog.columns_query(dialect, empty))]
-            columns = self.target.columns_of(staged)
-            for statement in self.target.statements(dialect, empty, columns, rehearses=True):
+            database.execute(publish_sql.drop_table(dialect, empty))
+            return
+        beside = self.target.table.beside(empty.name)
+        with database.transaction():
+            for statement in self.target.creation(dialect, beside, place.table, staged):
                 database.execute(statement)
-        database.execute(publish_sql.drop_table(dialect, empty))
+            database.execute(publish_sql.drop_table(dialect, beside))
 
     def _check_own_columns(self) -> None:
         upsert = self.target.upsert
