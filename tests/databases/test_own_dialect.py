@@ -53,6 +53,15 @@ def test_rows_of_sqlite_are_read_once_by_text(shop: Shop) -> None:
     assert shop.read(keys=keys, settle=NOW) == [("it's", 4), ("é", 5)]
 
 
+def test_lookback_is_refused_by_name(shop: Shop) -> None:
+    shop.run("INSERT INTO orders VALUES (1, 'a')")
+
+    with pytest.raises(
+        OptionError, match=r"lookback is for PostgreSQL, MySQL and MariaDB, and this is sqlite\. Nothing"
+    ):
+        shop.read(settle=NOW, lookback=timedelta(hours=1))
+
+
 def test_value_of_another_type_is_no_key(shop: Shop) -> None:
     shop.run("INSERT INTO orders VALUES (1, 'a'), (2, x'00')")
 

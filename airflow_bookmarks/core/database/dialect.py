@@ -51,6 +51,7 @@ class Dialect(ABC):
     name: ClassVar[str]
     driver: ClassVar[str]  # the class of its JDBC driver
     is_tried: ClassVar[bool] = True  # whether a database of this kind has run its queries in tests
+    looks_back: ClassVar[bool] = False  # whether `among` and `row_hash` are known to work
     compares_rows: ClassVar[bool] = True  # whether `(a, b) > (1, 2)` uses an index over (a, b)
     denied: ClassVar[str] = ""  # the code of the error for who may not see open transactions
     grant: ClassVar[str] = ""  # the statement that lets a user see them

@@ -46,12 +46,18 @@ _AT_FIRST = MOST_NAMED // 2  # where no earlier number is known, the rows behind
 _DIGITS = 12  # of the hash that tells one set of columns from another
 
 
-def check_lookback(label: str, described: Description, options: TableOptions) -> None:
+def check_lookback(label: str, described: Description, options: TableOptions, dialect: Dialect) -> None:
     """Make sure that a table can be looked at again.
 
     Raises:
-        OptionError: its first key says nothing of time, or nothing tells its rows apart.
+        OptionError: its first key says nothing of time, or nothing tells its rows apart; or its database can't be asked
+            for rows by their names.
     """
+    if not dialect.looks_back:
+        raise OptionError(
+            f"{label}: lookback is for PostgreSQL, MySQL and MariaDB, and this is {dialect.name}. Nothing was read or "
+            "changed. Give settle=timedelta(...), longer than from the time or number of a row to its commit."
+        )
     table, first = described.table, described.table.keys[0]
     if not options.keys:
         raise OptionError(

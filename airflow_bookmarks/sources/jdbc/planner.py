@@ -142,7 +142,7 @@ class TablePlanner:
         """Return what looks for rows that came late, if the options want it."""
         if self.options.lookback is None:
             return None
-        check_lookback(self.label, described, self.options)
+        check_lookback(self.label, described, self.options, self.dialect)
         return Lookback(
             self.queries,
             self.dialect,

@@ -50,6 +50,7 @@ class MySQL(Dialect):
     name: ClassVar[str] = "mysql"
     is_tried: ClassVar[bool] = False
     driver: ClassVar[str] = "com.mysql.cj.jdbc.Driver"
+    looks_back: ClassVar[bool] = True
     compares_rows: ClassVar[bool] = False  # a comparison of rows reads the whole index
     denied: ClassVar[str] = "1227"
     grant: ClassVar[str] = "GRANT PROCESS ON *.* TO <user>"

@@ -44,6 +44,7 @@ class PostgreSQL(Dialect):
 
     name: ClassVar[str] = "postgresql"
     driver: ClassVar[str] = "org.postgresql.Driver"
+    looks_back: ClassVar[bool] = True
     denied: ClassVar[str] = "42501"
     grant: ClassVar[str] = "GRANT pg_monitor TO <user>"
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from airflow_bookmarks.core.database import catalog, publish_sql
@@ -116,13 +117,16 @@ def writing(name: str) -> Iterator[tuple[str, str | None]]:
     yield "stage", publish_sql.create_stage(name, stage, target, ["id", "Na me"])
     yield "seal the stage", publish_sql.seal_stage(name, stage.beside("_bm_stage_load"), stage)
     yield "drop a stage", publish_sql.drop_table(name, stage)
-    for made in publish_sql.create_target(name, target, stage, ["id"]):
+    for made in publish_sql.create_target(name, target, stage, ["id", "Na me"], keys=["id"]):
         yield "make the target", made
     yield "empty the target", publish_sql.empty_table(name, target)
     yield "insert", publish_sql.insert(name, target, stage, ["id", "Na me"])
     upsert = Upsert(("id",), ("Na me",))
     for statement in upsert.statements(name, target, stage, ["id", "Na me"]):
         yield "upsert", statement
+    deleting = replace(upsert, has_deletes=True)
+    for statement in deleting.statements(name, target, stage, ["id", "Na me"]):
+        yield "upsert with a delete set", statement
     yield "keys that are NULL", upsert.null_keys(name, stage)
     yield "keys that come twice", upsert.repeated_keys(name, stage)
     yield "stage tables of a job", catalog.tables_query(name, "stage", "_bm_")

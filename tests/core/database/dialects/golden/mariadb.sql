@@ -127,7 +127,7 @@ ALTER TABLE `stage`.`_bm_stage_load` RENAME TO `stage`.`_bm_stage`;
 DROP TABLE IF EXISTS `stage`.`_bm_stage`;
 
 -- make the target
-CREATE TABLE IF NOT EXISTS `Sales 2013`.`Order ``"]' Lines` (PRIMARY KEY (`id`)) ENGINE=InnoDB AS SELECT * FROM `stage`.`_bm_stage` WHERE 1 = 0;
+CREATE TABLE IF NOT EXISTS `Sales 2013`.`Order ``"]' Lines` (PRIMARY KEY (`id`)) ENGINE=InnoDB AS SELECT `id`, `Na me` FROM `stage`.`_bm_stage` WHERE 1 = 0;
 
 -- empty the target
 DELETE FROM `Sales 2013`.`Order ``"]' Lines`;
@@ -136,10 +136,19 @@ DELETE FROM `Sales 2013`.`Order ``"]' Lines`;
 INSERT INTO `Sales 2013`.`Order ``"]' Lines` (`id`, `Na me`) SELECT `id`, `Na me` FROM `stage`.`_bm_stage`;
 
 -- upsert
-UPDATE `Sales 2013`.`Order ``"]' Lines` old JOIN (SELECT `id`, `Na me` FROM (SELECT `id`, `Na me`, ROW_NUMBER() OVER (PARTITION BY `id` ORDER BY `Na me` DESC) AS _bm_rank FROM `stage`.`_bm_stage`) ranked WHERE _bm_rank = 1) new ON old.`id` = new.`id` SET old.`Na me` = new.`Na me`;
+UPDATE `Sales 2013`.`Order ``"]' Lines` old JOIN (SELECT `id`, `Na me` FROM (SELECT `id`, `Na me`, ROW_NUMBER() OVER (PARTITION BY `id` ORDER BY `Na me` DESC) AS _bm_rank FROM `stage`.`_bm_stage`) ranked WHERE _bm_rank = 1 AND 1 = 1) new ON old.`id` = new.`id` SET old.`Na me` = new.`Na me`;
 
 -- upsert
-INSERT INTO `Sales 2013`.`Order ``"]' Lines` (`id`, `Na me`) SELECT new.`id`, new.`Na me` FROM (SELECT `id`, `Na me` FROM (SELECT `id`, `Na me`, ROW_NUMBER() OVER (PARTITION BY `id` ORDER BY `Na me` DESC) AS _bm_rank FROM `stage`.`_bm_stage`) ranked WHERE _bm_rank = 1) new WHERE NOT EXISTS (SELECT 1 FROM `Sales 2013`.`Order ``"]' Lines` old WHERE old.`id` = new.`id`);
+INSERT INTO `Sales 2013`.`Order ``"]' Lines` (`id`, `Na me`) SELECT new.`id`, new.`Na me` FROM (SELECT `id`, `Na me` FROM (SELECT `id`, `Na me`, ROW_NUMBER() OVER (PARTITION BY `id` ORDER BY `Na me` DESC) AS _bm_rank FROM `stage`.`_bm_stage`) ranked WHERE _bm_rank = 1 AND 1 = 1) new WHERE NOT EXISTS (SELECT 1 FROM `Sales 2013`.`Order ``"]' Lines` old WHERE old.`id` = new.`id`);
+
+-- upsert with a delete set
+DELETE old FROM `Sales 2013`.`Order ``"]' Lines` old JOIN (SELECT `id` FROM (SELECT `id`, `_bm_deleted`, ROW_NUMBER() OVER (PARTITION BY `id` ORDER BY `Na me` DESC, `_bm_deleted` DESC) AS _bm_rank FROM `stage`.`_bm_stage`) ranked WHERE _bm_rank = 1 AND `_bm_deleted` = 1) gone ON old.`id` = gone.`id`;
+
+-- upsert with a delete set
+UPDATE `Sales 2013`.`Order ``"]' Lines` old JOIN (SELECT `id`, `Na me` FROM (SELECT `id`, `Na me`, `_bm_deleted`, ROW_NUMBER() OVER (PARTITION BY `id` ORDER BY `Na me` DESC, `_bm_deleted` DESC) AS _bm_rank FROM `stage`.`_bm_stage`) ranked WHERE _bm_rank = 1 AND `_bm_deleted` = 0) new ON old.`id` = new.`id` SET old.`Na me` = new.`Na me`;
+
+-- upsert with a delete set
+INSERT INTO `Sales 2013`.`Order ``"]' Lines` (`id`, `Na me`) SELECT new.`id`, new.`Na me` FROM (SELECT `id`, `Na me` FROM (SELECT `id`, `Na me`, `_bm_deleted`, ROW_NUMBER() OVER (PARTITION BY `id` ORDER BY `Na me` DESC, `_bm_deleted` DESC) AS _bm_rank FROM `stage`.`_bm_stage`) ranked WHERE _bm_rank = 1 AND `_bm_deleted` = 0) new WHERE NOT EXISTS (SELECT 1 FROM `Sales 2013`.`Order ``"]' Lines` old WHERE old.`id` = new.`id`);
 
 -- keys that are NULL
 SELECT count(*) FROM `stage`.`_bm_stage` WHERE `id` IS NULL;
