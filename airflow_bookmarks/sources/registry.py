@@ -18,6 +18,7 @@ from airflow_bookmarks.sources.contract import check_kind, checked_position, enc
 from airflow_bookmarks.sources.files.kind import FileKind
 from airflow_bookmarks.sources.jdbc.kind import TableKind
 from airflow_bookmarks.sources.kind import SourceKind
+from airflow_bookmarks.sources.snapshot.kind import SnapshotKind
 from airflow_bookmarks.sources.source import P
 from airflow_bookmarks.sources.upstream.kind import UpstreamKind
 
@@ -39,6 +40,7 @@ UNNAMED = FileKind.name
 KINDS: dict[str, SourceKind[Any]] = {
     FileKind.name: FileKind(),
     TableKind.name: TableKind(),
+    SnapshotKind.name: SnapshotKind(),
     UpstreamKind.name: UpstreamKind(),
 }
 

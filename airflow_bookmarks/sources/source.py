@@ -50,6 +50,10 @@ def _no_place() -> str:
     )
 
 
+def _drop_nothing(uri: str) -> None:
+    """Leave a folder where it is: there is none that a plan without a place has made."""
+
+
 @dataclass(frozen=True, slots=True)
 class PlanInput:
     """What a source is planned from: the stored position of its context (None: none yet), and what belongs to it.
@@ -61,7 +65,8 @@ class PlanInput:
     own plans have recorded. `moved` says that it is the position after a move of its files, which the run that
     commits stores. `is_set` tells that the position is none that a run has left: what counts as read is more, or less,
     than the stats tell. `new_artifact` returns the URI of a new folder below the store's `state_uri`, for what has to
-    be kept with the position that the plan leads to (`Position.artifacts`).
+    be kept with the position that the plan leads to (`Position.artifacts`). `drop_artifact` removes one of these at
+    once, where the plan turns out not to need it.
     """
 
     position: bytes | None = None
@@ -74,6 +79,7 @@ class PlanInput:
     moved: Relocation | None = None
     is_set: bool = False
     new_artifact: Callable[[], str] = _no_place
+    drop_artifact: Callable[[str], None] = _drop_nothing
 
     @property
     def file_metadata(self) -> FilePlanMetadata:

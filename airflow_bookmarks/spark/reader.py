@@ -21,6 +21,7 @@ from airflow_bookmarks.spark.contexts.jdbc import TableReadOptions, read_table
 from airflow_bookmarks.spark.contexts.options import FileReadOptions, UpstreamReadOptions
 from airflow_bookmarks.spark.contexts.own import read_own
 from airflow_bookmarks.spark.contexts.scope import ReadScope
+from airflow_bookmarks.spark.contexts.snapshot import Compare, read_snapshot
 from airflow_bookmarks.spark.contexts.upstream import read_upstream
 from airflow_bookmarks.spark.features import check_observations, lists_once
 from airflow_bookmarks.spark.readers.by_format import ByFormat, set_option
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from airflow_bookmarks.lifecycle.state.verification import OnMissing
     from airflow_bookmarks.sources.files.options import OnOverwrite, OnTouch, OnUnmatched
     from airflow_bookmarks.sources.jdbc.options import KeyOrder, OnNull
+    from airflow_bookmarks.sources.snapshot.source import OnEmptied
     from airflow_bookmarks.sources.upstream.rewind import OnRewind
     from airflow_bookmarks.spark.contexts.options import ReadOptions, ReadShare
     from airflow_bookmarks.spark.contexts.scope import ReadingJob
@@ -373,6 +375,8 @@ class BookmarkedReader(ByFormat):
         lookback: timedelta | None = None,
         zone: str | None = None,
         on_null: OnNull = "error",
+        compare: Compare | None = None,
+        on_emptied: OnEmptied = "error",
         partitions: int = 1,
         partition_column: str | None = None,
         hash_field: str | None = None,
@@ -405,6 +409,11 @@ class BookmarkedReader(ByFormat):
             zone: of a first key that is a time without a zone: "UTC", "Europe/Berlin".
             on_null: what to do with rows that have no key: "error" (default), "skip", which counts them, or
                 "include_once", which reads them in the first run and counts them later.
+            compare: "snapshot": read all rows, and return those that differ from what the last run has read, with a
+                column `_change_type` ("insert", "update", "delete") and the deletes as `frame.deletes` as well. `keys`
+                are then the columns by which a row is the same one; without them an update is a delete and an insert.
+                It needs a `state_uri`. Default: rows with a later key are read.
+            on_emptied: with `compare`, what to do if a table that had rows has none: "error" (default), or "accept".
             partitions: how many parts are read side by side.
             partition_column: a column of integers whose range is split into the parts; default: the first key.
             hash_field, hash_expression: a column, or an expression of the database, by whose hash the parts are made.
@@ -423,8 +432,13 @@ class BookmarkedReader(ByFormat):
         Example:
             job.read("orders").jdbc("conn:shop", "public.orders", keys=["id"])
             job.read("customers").jdbc("conn:crm", "customers", keys=["updated_at", "id"], partitions=8)
+            job.read("prices").jdbc("conn:crm", "prices", keys=["article"], compare="snapshot")
         """
         self._check_no_files("a table has options of its own, given by .jdbc(...)")
+        if compare is not None:
+            check_choice("compare", compare, Compare)
+        elif on_emptied != "error":
+            raise self._refused(f"on_emptied={on_emptied!r} without compare='snapshot'")
         wanted = TableReadOptions(
             table=table,
             query=query,
@@ -446,6 +460,8 @@ class BookmarkedReader(ByFormat):
             ),
             properties={**self._options, **(properties or {})},
         )
+        if compare is not None:
+            return read_snapshot(self._scope, url, wanted, on_emptied)
         return read_table(self._scope, url, wanted)
 
     def source(self, source: Any, reader: FrameReader[Any]) -> DataFrame:

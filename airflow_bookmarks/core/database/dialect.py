@@ -45,6 +45,19 @@ class Witness:
     owner: str
 
 
+@dataclass(frozen=True, slots=True)
+class SharedSnapshot:
+    """How several sessions read a database as it was at one time.
+
+    `begin` and `export` are statements of the session that keeps it: the second one returns its name. `enter` is the
+    statement of the others, with `{}` for that name.
+    """
+
+    begin: str
+    export: str
+    enter: str
+
+
 class Dialect(ABC):
     """The SQL of one kind of database."""
 
@@ -217,6 +230,11 @@ class Dialect(ABC):
     @property
     def witness(self) -> Witness | None:
         """What shows that a list of open transactions is not an old one; None where it never is."""
+        return None
+
+    @property
+    def shared_snapshot(self) -> SharedSnapshot | None:
+        """How several sessions read it as it was at one time; None where they can't."""
         return None
 
     def identity_query(self) -> str | None:

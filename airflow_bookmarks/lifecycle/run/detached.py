@@ -37,7 +37,7 @@ from airflow_bookmarks.lifecycle.state.discard import increment_of
 from airflow_bookmarks.lifecycle.state.guard import guarded
 from airflow_bookmarks.lifecycle.state.job_state import JobStates, KeepsState
 from airflow_bookmarks.lifecycle.state.manifest import WritesManifests
-from airflow_bookmarks.lifecycle.state.positions import ContextReader, ReadsContexts
+from airflow_bookmarks.lifecycle.state.positions import ContextReader, ReadsContexts, with_place
 from airflow_bookmarks.lifecycle.state.quarantine import log_corrupt
 from airflow_bookmarks.lifecycle.state.summary import Summary, log_planned
 from airflow_bookmarks.lifecycle.state.timing import Stopwatch
@@ -250,7 +250,7 @@ class DetachedRun(ReadsContexts, KeepsState, Expects, WritesManifests, RecordsUs
         context = self._inputs[ctx]
         with self._stopwatch.measure("plan"):
             found = PlanInput()
-            plan = context.source.plan(found)
+            plan = context.source.plan(with_place(found, self._store, self._job))
             stats_of(plan)
             self._write_manifest(ctx, plan)
         context.found, context.plan = found, plan

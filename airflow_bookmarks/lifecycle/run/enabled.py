@@ -12,7 +12,6 @@ from __future__ import annotations
 import logging
 from dataclasses import replace
 from datetime import timedelta
-from functools import partial
 from typing import TYPE_CHECKING, Any, Self
 
 from airflow_bookmarks.core.errors import MisuseError, OptionError
@@ -37,7 +36,7 @@ from airflow_bookmarks.lifecycle.run.use.inputs import PlannedContext
 from airflow_bookmarks.lifecycle.state.discard import increment_of, is_published, log_discarded, remedy_for
 from airflow_bookmarks.lifecycle.state.guard import guarded
 from airflow_bookmarks.lifecycle.state.job_state import JobStates
-from airflow_bookmarks.lifecycle.state.positions import ContextReader, OtherReaders, log_start, warn_renamed
+from airflow_bookmarks.lifecycle.state.positions import ContextReader, OtherReaders, log_start, warn_renamed, with_place
 from airflow_bookmarks.lifecycle.state.quarantine import log_corrupt, without_corrupt
 from airflow_bookmarks.lifecycle.state.summary import (
     Summary,
@@ -229,8 +228,8 @@ class ActiveRun(LeaseHolder):
                 found = self._reader.found_for(ctx, source, on_change)
 
     def _with_place(self, found: PlanInput) -> PlanInput:
-        """Let the source keep folders with its position: this run commits it, other looks at the source do not."""
-        return replace(found, new_artifact=partial(self._store.new_artifact, self.job))
+        """Let the source keep folders with its position, which this run commits."""
+        return with_place(found, self._store, self.job)
 
     def _go_back_along(self, ctx: str, wanted: RewindWanted) -> None:
         used = [*self._inputs, *self._outputs.placed, *(["job.state"] if self._states.is_used else [])]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from airflow_bookmarks.core.errors import SourceSwitchedError, StateCorruptError, StoreAccessError
@@ -248,6 +249,13 @@ def position_at_start(found: PlanInput, plan: Plan) -> Position | None:
     if found.position is None or plan.edge is None:
         return None
     return Position(found.position, str(plan.edge.until))
+
+
+def with_place(found: PlanInput, store: BookmarkStore, job: str) -> PlanInput:
+    """Let a run of a job keep folders beside what it plans: a look that only previews a plan may not."""
+    return replace(
+        found, new_artifact=partial(store.new_artifact, job), drop_artifact=partial(store.drop_artifact, job)
+    )
 
 
 def log_start(log: logging.Logger, job: str, ctx: str, kind: str, start: Start) -> None:

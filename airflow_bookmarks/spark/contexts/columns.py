@@ -50,6 +50,10 @@ class ContextFrames(ABC, Generic[P]):
         """Return a plan without what can't be read."""
         return plan
 
+    def handed(self, frame: DataFrame) -> DataFrame:
+        """Return a frame as the script gets it, with what its kind adds to it."""
+        return frame
+
 
 def settled(scope: ReadScope, plan: P, frames: ContextFrames[P]) -> DataFrame:
     """Return the frame over a plan if its columns may be what they are; else fail, or read all from the beginning.
@@ -116,4 +120,4 @@ def _finished(
         wanted = UsageRequest(scope.options.count_rows, column, frames.disposes)
         frame = scope.job.uses.frame_of(scope.ctx, frame, wanted)
     deleted_when = scope.options.deleted_when
-    return frame if deleted_when is None else without_deletes(frame, deleted_when, scope.label)
+    return frames.handed(frame) if deleted_when is None else without_deletes(frame, deleted_when, scope.label)

@@ -85,7 +85,7 @@ def read_table(scope: ReadScope, url: str, wanted: TableReadOptions) -> DataFram
         OptionError: an option that would open the window, or does not fit; or the job is sharded.
         SourceError: it can't be planned.
     """
-    _check(scope, wanted)
+    check_table_read(scope, wanted)
     address = DatabaseAddress.parse(url)
     login = scope.job.store.databases.login(address)
     bound = scope.share.bound
@@ -108,7 +108,12 @@ def _bound(scope: ReadScope, wanted: TableReadOptions) -> Bound:
     return replace(wanted.options.bound, **{name: getattr(given, name) for name in given.given()})
 
 
-def _check(scope: ReadScope, wanted: TableReadOptions) -> None:
+def check_table_read(scope: ReadScope, wanted: TableReadOptions) -> None:
+    """Make sure that nothing is asked for that a table has not, or that would change which rows are read.
+
+    Raises:
+        OptionError: it is.
+    """
     for name in wanted.properties:
         if name.lower() in _REFUSED:
             raise scope.refused(f"property {name!r} can't be used under a bookmark; {_REFUSED[name.lower()]}")
@@ -129,11 +134,11 @@ def _reader(scope: ReadScope, login: DatabaseLogin, recipe: Recipe, wanted: Tabl
         recipe.dialect,
         properties,
         wanted.partitions,
-        _connect(scope, login),
+        connecting(scope, login),
     )
 
 
-def _connect(scope: ReadScope, login: DatabaseLogin) -> Connect:
+def connecting(scope: ReadScope, login: DatabaseLogin) -> Connect:
     """Return what opens a session of the database: of a client of Python, or of Spark where there is none."""
     why = why_no_client(login.dialect)
     if why is not None:

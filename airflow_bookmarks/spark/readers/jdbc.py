@@ -66,18 +66,23 @@ class TableReader:
         key = plan.leads_to.table.keys[0]
         if wanted.column is None and key.type is not KeyType.INTEGER:
             return hashed(dialect, ", ".join([dialect.as_text(key)]), wanted.partitions)
-        return self._ranges(dialect, wanted.column or key.name, condition)
+        return ranges_of(self.connect, dialect, self.source, wanted.column or key.name, condition, wanted.partitions)
 
-    def _ranges(self, dialect: Dialect, name: str, condition: str) -> Sequence[str]:
-        column = dialect.quote(name)
-        with self.connect() as queries:
-            asked = f"min({column}) AS low, max({column}) AS high"
-            rows = queries.rows(f"SELECT {asked} FROM {self.source} WHERE {condition}")
-        low, high = rows[0]
-        if low is None or high is None:
-            return ["1 = 1"]
-        ends = _integer(name, low), _integer(name, high)
-        return ranges(column, *ends, self.partitions.partitions, is_nullable=True)
+
+def ranges_of(connect: Connect, dialect: Dialect, source: str, name: str, condition: str, count: int) -> Sequence[str]:
+    """Return a condition for each part of a relation by the range of an integer column, whose ends are asked for.
+
+    Raises:
+        OptionError: its values are no integers.
+    """
+    column = dialect.quote(name)
+    with connect() as queries:
+        rows = queries.rows(f"SELECT min({column}) AS low, max({column}) AS high FROM {source} WHERE {condition}")
+    low, high = rows[0]
+    if low is None or high is None:
+        return ["1 = 1"]
+    ends = _integer(name, low), _integer(name, high)
+    return ranges(column, *ends, count, is_nullable=True)
 
 
 def in_portions(properties: Mapping[str, str]) -> dict[str, str]:

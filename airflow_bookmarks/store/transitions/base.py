@@ -113,6 +113,14 @@ class Transitions(StateReader):
         """
         return self.artifacts.new(job, self.new_id())
 
+    def drop_artifact(self, job: str, uri: str) -> None:
+        """Remove a folder that `new_artifact` has returned to this caller, and that nothing names.
+
+        Raises:
+            StoreAccessError: it can't be removed from here. A collection does it later.
+        """
+        self.artifacts.remove(job, uri.rpartition("/")[2])
+
     # ---- within
 
     def _held(self, grant: LeaseGrant, operations: Sequence[Operation], what: str) -> None:

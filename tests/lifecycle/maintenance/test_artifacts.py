@@ -279,11 +279,23 @@ def test_store_without_a_state_uri_has_no_place_for_artifacts(tmp_path: Path, da
         read(Shop(tmp_path, store), database, 1)
 
 
-def test_pause_makes_none(shop: Shop, database: str) -> None:
-    put(database, 1)
+def test_what_a_pause_made_stays_as_long_as_a_run_lasts_and_then_goes(shop: Shop, database: str) -> None:
+    kept = read(shop, database, 1)
+    put(database, 2)
     run = DetachedRun.begin(shop.store, JOB, shop.identity(), Choice.of("pause", None, None), RunEnvironment())
+    folder = Path(run.plan(CTX, source(database)).folder)
+    run.commit()
+
+    collect(shop.store, clock=in_days(6))
+    assert folder.exists()
+    collect(shop.store, clock=in_days(100))
+    assert (folder.exists(), kept.exists()) == (False, True)
+
+
+def test_look_makes_none(shop: Shop, database: str) -> None:
+    put(database, 1)
     with pytest.raises(OptionError, match="may keep no files beside its position"):
-        run.plan(CTX, source(database))
+        source(database).plan(PlanInput())
 
 
 def test_export_names_them_and_only_a_move_brings_them(shop: Shop, database: str, tmp_path: Path) -> None:

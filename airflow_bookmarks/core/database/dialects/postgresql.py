@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, ClassVar
 
-from airflow_bookmarks.core.database.dialect import Dialect, TableColumn
+from airflow_bookmarks.core.database.dialect import Dialect, SharedSnapshot, TableColumn
 from airflow_bookmarks.core.database.dialects.quoting import escaped_text as _text
 from airflow_bookmarks.core.database.key import KeyColumn, KeyType
 
@@ -193,6 +193,15 @@ class PostgreSQL(Dialect):
                    ELSE ' gets its rows by a subscription, whose transactions are open elsewhere: read it there' END
             FROM part JOIN pg_class c ON c.oid = part.oid
             WHERE c.relkind IN ('m', 'f') OR EXISTS (SELECT 1 FROM pg_subscription_rel s WHERE s.srrelid = c.oid)"""
+
+    @property
+    def shared_snapshot(self) -> SharedSnapshot:
+        """An exported snapshot; see `Dialect.shared_snapshot`.
+
+        A second BEGIN, where the driver has sent one already, warns and still sets the isolation.
+        """
+        begin = "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY"
+        return SharedSnapshot(begin, "SELECT pg_export_snapshot()", f"{begin}; SET TRANSACTION SNAPSHOT '{{}}'")
 
     def identity_query(self) -> str:
         """Return the query for the identifier of the cluster and the database; see `Dialect.identity_query`."""

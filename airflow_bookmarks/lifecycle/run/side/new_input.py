@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from airflow_bookmarks.core.errors import UpstreamRewoundError
 from airflow_bookmarks.lifecycle.history.relocation import found_moved
-from airflow_bookmarks.lifecycle.state.positions import log_start
+from airflow_bookmarks.lifecycle.state.positions import log_start, with_place
 from airflow_bookmarks.lifecycle.state.summary import log_found
 from airflow_bookmarks.sources.source import PlanInput
 from airflow_bookmarks.sources.upstream.rewind import RewindWanted
@@ -50,7 +50,8 @@ class NewInput:
         else:
             log_found(log, self.job, ctx, source.kind, self.reader.watermark(ctx), self.reader.head)
         try:
-            return found, source.plan(found)
+            # What it keeps beside its plan no position names: a collection removes it.
+            return found, source.plan(with_place(found, self.store, self.job))
         except RewindWanted as wanted:
             consumed = int(self.reader.watermark(ctx) or 0)
             way = way_back(self.store, self.job, wanted.upstream, wanted.target)
