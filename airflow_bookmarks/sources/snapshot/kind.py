@@ -9,6 +9,7 @@ from airflow_bookmarks.core.errors import OptionError
 from airflow_bookmarks.core.order import TIME
 from airflow_bookmarks.sources.kind import SourceKind
 from airflow_bookmarks.sources.snapshot.position import SnapshotPlan, SnapshotPosition
+from airflow_bookmarks.sources.snapshot.snapshot import ChangeCounts
 from airflow_bookmarks.sources.snapshot.source import KIND
 
 if TYPE_CHECKING:
@@ -17,13 +18,16 @@ if TYPE_CHECKING:
     from airflow_bookmarks.core.ledger.file_ledger import Load
     from airflow_bookmarks.core.order import Order
     from airflow_bookmarks.core.position import Position
-    from airflow_bookmarks.core.run import PlanEntry, SourceRef
-    from airflow_bookmarks.sources.source import PlanInput, Source
-    from airflow_bookmarks.store.bookmark_store import BookmarkStore
+    from airflow_bookmarks.core.run import SourceRef
+    from airflow_bookmarks.sources.source import PlanInput
 
 
 class SnapshotKind(SourceKind[SnapshotPlan]):
-    """Tables that are compared whole: progress is the last snapshot. A position can't be set: there is no other one."""
+    """Tables that are compared whole: progress is the last snapshot.
+
+    Whether one has changed is known when Spark has read it, so nothing can be said without its script; and a position
+    can't be set, because there is no other snapshot to go to.
+    """
 
     name: ClassVar[str] = KIND
     order: ClassVar[Order] = TIME
@@ -50,7 +54,8 @@ class SnapshotKind(SourceKind[SnapshotPlan]):
         """
         moving = [plan for plan in plans if plan.after != plan.before]
         if not moving:
-            return SnapshotPlan(plans[-1].before, plans[-1].leads_to, None) if plans else SnapshotPlan(None, None, None)
+            last = plans[-1] if plans else SnapshotPlan(None, None, None)
+            return SnapshotPlan(last.before, last.leads_to, ChangeCounts())
         for one, other in itertools.pairwise(moving):
             if one.after != other.before:
                 raise OptionError(
@@ -59,17 +64,6 @@ class SnapshotKind(SourceKind[SnapshotPlan]):
                 )
         counts = moving[0].counts if len(moving) == 1 else None
         return SnapshotPlan(moving[0].before, moving[-1].leads_to, counts)
-
-    def source_of(self, store: BookmarkStore, job: str, entry: PlanEntry) -> Source[SnapshotPlan]:
-        """Refuse to look: whether a table has changed is known when Spark has read and compared it.
-
-        Raises:
-            OptionError: always.
-        """
-        raise OptionError(
-            "what has changed in a table that is compared whole is known when a run has read it. Nothing was read or "
-            "changed."
-        )
 
     def watermark(self, position: bytes, load: Load) -> str | None:
         """Return the time of the snapshot; see `SourceKind.watermark`."""

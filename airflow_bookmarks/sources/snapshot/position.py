@@ -10,7 +10,7 @@ from airflow_bookmarks.core.amount import Amount
 from airflow_bookmarks.core.errors import StateCorruptError
 from airflow_bookmarks.core.order import TIME
 from airflow_bookmarks.core.position import Position
-from airflow_bookmarks.sources.snapshot.snapshot import ChangeCounts, Snapshot
+from airflow_bookmarks.sources.snapshot.snapshot import ChangeCounts, TableSnapshot
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -26,7 +26,7 @@ class SnapshotPosition:
     """The snapshot up to which changes were read, by which keys; `identity` is that of the server, if it tells one."""
 
     keys: tuple[str, ...]
-    snapshot: Snapshot
+    snapshot: TableSnapshot
     identity: str | None = None
 
     def encode(self) -> bytes:
@@ -42,11 +42,11 @@ class SnapshotPosition:
         """
 
         def read(values: Mapping[str, Any]) -> SnapshotPosition:
-            return cls(tuple(values["keys"]), Snapshot.of_stored(values["snapshot"]), values["identity"])
+            return cls(tuple(values["keys"]), TableSnapshot.of_stored(values["snapshot"]), values["identity"])
 
         return _decoded(body, "position", read)
 
-    def position(self, before: Snapshot | None) -> Position:
+    def position(self, before: TableSnapshot | None) -> Position:
         """Return it for the lifecycle, with the time of the snapshot as its watermark.
 
         It keeps the snapshot `before` as well, with which the plan that leads here compares: a replay reads both.
@@ -63,7 +63,7 @@ class SnapshotPlan:
     the later one. `counts` None: the plan covers several runs, and what is left of their changes was not counted.
     """
 
-    before: Snapshot | None
+    before: TableSnapshot | None
     leads_to: SnapshotPosition | None
     counts: ChangeCounts | None
     skipped: Mapping[str, int] = field(default_factory=dict)
@@ -72,7 +72,7 @@ class SnapshotPlan:
     edge: None = None
 
     @property
-    def after(self) -> Snapshot | None:
+    def after(self) -> TableSnapshot | None:
         """The later snapshot; None for a plan over nothing."""
         return None if self.leads_to is None else self.leads_to.snapshot
 
@@ -87,7 +87,7 @@ class SnapshotPlan:
         return self.after == self.before or (self.counts is not None and self.counts.total == 0)
 
     @property
-    def snapshots(self) -> tuple[Snapshot, ...]:
+    def snapshots(self) -> tuple[TableSnapshot, ...]:
         """The snapshots that a frame reads."""
         return () if self.is_empty else tuple(each for each in (self.before, self.after) if each is not None)
 
@@ -145,7 +145,7 @@ class SnapshotPlan:
         def read(values: Mapping[str, Any]) -> SnapshotPlan:
             before, leads_to, counts = values["before"], values["leads_to"], values["counts"]
             return cls(
-                None if before is None else Snapshot.of_stored(before),
+                None if before is None else TableSnapshot.of_stored(before),
                 None if leads_to is None else SnapshotPosition.decode(leads_to.encode()),
                 None if counts is None else ChangeCounts(*counts),
                 values["skipped"],

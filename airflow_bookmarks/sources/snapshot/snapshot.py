@@ -21,7 +21,7 @@ INSERT, UPDATE, DELETE = "insert", "update", "delete"
 
 
 @dataclass(frozen=True, slots=True)
-class Snapshot:
+class TableSnapshot:
     """All rows of a table at one time.
 
     Args:
@@ -54,7 +54,7 @@ class Snapshot:
         }
 
     @classmethod
-    def of_stored(cls, values: Mapping[str, Any]) -> Snapshot:
+    def of_stored(cls, values: Mapping[str, Any]) -> TableSnapshot:
         """Return what `stored` returned."""
         files = tuple((str(name), int(size)) for name, size in values["files"])
         return cls(values["uri"], values["columns"], values["rows"], files, values["taken_at"])
@@ -74,7 +74,7 @@ class ChangeCounts:
         return self.inserted + self.updated + self.deleted
 
 
-class TableSnapshots(Protocol):
+class SnapshotMaker(Protocol):
     """Takes snapshots of one table and compares them; Spark does it."""
 
     @property
@@ -82,7 +82,7 @@ class TableSnapshots(Protocol):
         """How several sessions of the database read it as it was at one time; None where one query reads all."""
         ...
 
-    def take(self, uri: str, opening: str | None) -> Snapshot:
+    def take(self, uri: str, opening: str | None) -> TableSnapshot:
         """Copy the table to a new folder.
 
         Args:
@@ -93,7 +93,7 @@ class TableSnapshots(Protocol):
         """
         ...
 
-    def compare(self, before: Snapshot, after: Snapshot) -> ChangeCounts:
+    def compare(self, before: TableSnapshot, after: TableSnapshot) -> ChangeCounts:
         """Count the changes from one snapshot to another one."""
         ...
 
@@ -107,7 +107,7 @@ def listed(files: FileSystem, uri: str) -> tuple[tuple[str, int], ...]:
     return tuple((each.path.rpartition("/")[2], each.size_bytes) for each in found)
 
 
-def missing(open_files: Open, snapshot: Snapshot) -> Sequence[str]:
+def missing(open_files: Open, snapshot: TableSnapshot) -> Sequence[str]:
     """Return the URIs of those files of a snapshot that are gone, or have another size."""
     there = set(listed(open_files(snapshot.uri), snapshot.uri))
     return [f"{snapshot.uri}/{name}" for name, size in snapshot.files if (name, size) not in there]

@@ -23,7 +23,7 @@ from airflow_bookmarks.core.selection.reason import BEFORE_START
 from airflow_bookmarks.core.text.instant import to_text
 from airflow_bookmarks.sources.jdbc.settling import now
 from airflow_bookmarks.sources.snapshot.position import SnapshotPlan, SnapshotPosition
-from airflow_bookmarks.sources.snapshot.snapshot import ChangeCounts, Snapshot, missing, opened
+from airflow_bookmarks.sources.snapshot.snapshot import ChangeCounts, TableSnapshot, missing, opened
 from airflow_bookmarks.sources.source import Recheck
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from airflow_bookmarks.core.rules.schema import Type
     from airflow_bookmarks.sources.jdbc.queries import Connect, Queries
     from airflow_bookmarks.sources.jdbc.recipe import Relation
-    from airflow_bookmarks.sources.snapshot.snapshot import Open, TableSnapshots
+    from airflow_bookmarks.sources.snapshot.snapshot import Open, SnapshotMaker
     from airflow_bookmarks.sources.source import PlanInput
 
 log = logging.getLogger(__name__)
@@ -79,7 +79,7 @@ class SnapshotSource:
     format: str | None = None
 
     def __init__(
-        self, table: ComparedTable, connect: Connect, snapshots: TableSnapshots, open_files: Open, label: str
+        self, table: ComparedTable, connect: Connect, snapshots: SnapshotMaker, open_files: Open, label: str
     ) -> None:
         self._table, self._connect, self._snapshots = table, connect, snapshots
         self._open, self._label = open_files, label
@@ -188,7 +188,7 @@ class SnapshotSource:
             )
         return found or known
 
-    def _check_keys_kept(self, before: Snapshot, after: Snapshot) -> None:
+    def _check_keys_kept(self, before: TableSnapshot, after: TableSnapshot) -> None:
         """Make sure that keys of both snapshots can be compared: a value of another type is another value."""
         then, present = _types(before), _types(after)
         for key in self._table.keys:
@@ -200,7 +200,7 @@ class SnapshotSource:
                     "anew."
                 )
 
-    def _check_emptied(self, before: Snapshot) -> None:
+    def _check_emptied(self, before: TableSnapshot) -> None:
         if self._table.on_emptied == "accept":
             log.warning("%s: the table has no rows any more: all %s count as deleted.", self._label, f"{before.rows:,}")
             return
@@ -210,5 +210,5 @@ class SnapshotSource:
         )
 
 
-def _types(snapshot: Snapshot) -> dict[str, Type]:
+def _types(snapshot: TableSnapshot) -> dict[str, Type]:
     return {each["name"]: each["type"] for each in json.loads(snapshot.columns)["fields"]}

@@ -15,7 +15,7 @@ from airflow_bookmarks.databases.address import DatabaseAddress
 from airflow_bookmarks.files.access import reached_by
 from airflow_bookmarks.files.opener import open_any_filesystem
 from airflow_bookmarks.sources.jdbc.options import TableOptions
-from airflow_bookmarks.sources.snapshot.snapshot import CHANGE_TYPE, DELETE, Snapshot
+from airflow_bookmarks.sources.snapshot.snapshot import CHANGE_TYPE, DELETE, INSERT, TableSnapshot
 from airflow_bookmarks.sources.snapshot.source import ComparedTable, SnapshotSource
 from airflow_bookmarks.spark.contexts.columns import ContextFrames, settled
 from airflow_bookmarks.spark.contexts.jdbc import check_table_read, connecting
@@ -83,7 +83,7 @@ def read_snapshot(scope: ReadScope, url: str, wanted: TableReadOptions, on_empti
     snapshots.check_parts()
     source = SnapshotSource(table, connect, snapshots, snapshots.open_files, scope.label)
     plan = scope.run.plan(scope.ctx, source, on_source_change=scope.options.on_source_change)
-    return settled(scope, plan, _SnapshotFrames(scope, snapshots))
+    return settled(scope, plan, _SnapshotFrames(snapshots))
 
 
 def _check(scope: ReadScope, wanted: TableReadOptions) -> None:
@@ -99,7 +99,7 @@ def _check(scope: ReadScope, wanted: TableReadOptions) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _SparkSnapshots:
-    """Takes and compares snapshots by Spark; implements `TableSnapshots`."""
+    """Takes and compares snapshots by Spark; implements `SnapshotMaker`."""
 
     scope: ReadScope
     table: ComparedTable
@@ -163,10 +163,10 @@ class _SparkSnapshots:
         joined = f"concat_ws(',', {', '.join(map(dialect.quote, names))})"
         return hashed(dialect, joined, wanted.partitions)
 
-    # ---- see `TableSnapshots`
+    # ---- see `SnapshotMaker`
 
-    def take(self, uri: str, opening: str | None) -> Snapshot:
-        """Copy the table to a new folder; see `TableSnapshots.take`."""
+    def take(self, uri: str, opening: str | None) -> TableSnapshot:
+        """Copy the table to a new folder; see `SnapshotMaker.take`."""
         label, spark, files = self.scope.label, self.scope.spark, self.open_files(uri)
         source = self.table.relation.sql(self._dialect)
         properties = dict(self.properties) if opening is None else {**self.properties, "sessionInitStatement": opening}
@@ -180,11 +180,17 @@ class _SparkSnapshots:
         check_keys(stored_rows(spark, files, snapshot), columns_of(snapshot), self.table.keys, label)
         return snapshot
 
-    def compare(self, before: Snapshot, after: Snapshot) -> ChangeCounts:
-        """Count the changes; see `TableSnapshots.compare`."""
+    def compare(self, before: TableSnapshot, after: TableSnapshot) -> ChangeCounts:
+        """Count the changes; see `SnapshotMaker.compare`."""
         return self.changes(before, after, self.table.keys).counts()
 
-    def changes(self, before: Snapshot | None, after: Snapshot, keys: Sequence[str]) -> Comparison:
+    def nothing(self) -> DataFrame:
+        """Return a frame without rows, with the columns of the table as it is now."""
+        source = self.table.relation.sql(self._dialect)
+        rows = self.scope.spark.read.jdbc(self.url, source, predicates=["1 = 0"], properties=dict(self.properties))
+        return rows.withColumn(CHANGE_TYPE, lit(INSERT))
+
+    def changes(self, before: TableSnapshot | None, after: TableSnapshot, keys: Sequence[str]) -> Comparison:
         """Return the comparison of two snapshots."""
         return Comparison(self.scope.spark, self.open_files(after.uri), before, after, keys)
 
@@ -192,13 +198,13 @@ class _SparkSnapshots:
 class _SnapshotFrames(ContextFrames["SnapshotPlan"]):
     """The frames of a context that compares snapshots."""
 
-    def __init__(self, scope: ReadScope, snapshots: _SparkSnapshots) -> None:
-        self._scope, self._snapshots = scope, snapshots
+    def __init__(self, snapshots: _SparkSnapshots) -> None:
+        self._snapshots = snapshots
 
     def frame(self, plan: SnapshotPlan, recorded: str | None, schema: StructType | None) -> DataFrame:
         """Return the rows that have changed; see `ContextFrames.frame`. An empty one has the columns of the table."""
-        if plan.after is None:
-            raise self._scope.refused("these runs have read nothing of it")
+        if plan.after is None:  # a pause over runs that did not read it
+            return self._snapshots.nothing()
         before = plan.after if plan.is_empty else plan.before
         return self._snapshots.changes(before, plan.after, plan.keys).frame()
 

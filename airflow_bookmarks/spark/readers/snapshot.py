@@ -36,7 +36,7 @@ from airflow_bookmarks.sources.snapshot.snapshot import (
     INSERT,
     UPDATE,
     ChangeCounts,
-    Snapshot,
+    TableSnapshot,
     listed,
 )
 from airflow_bookmarks.spark.session import RowCount
@@ -49,7 +49,8 @@ if TYPE_CHECKING:
     from airflow_bookmarks.files.filesystem import FileSystem
 
 _COUNTED = (T.ByteType, T.ShortType, T.IntegerType, T.LongType, T.DecimalType, T.FloatType, T.DoubleType)
-_PLAIN = (*_COUNTED, T.BooleanType, T.StringType, T.BinaryType, T.DateType, T.TimestampType, T.TimestampNTZType)
+_TIMES = (T.DateType, T.TimestampType, T.TimestampNTZType, *([T.TimeType] if hasattr(T, "TimeType") else []))
+_PLAIN = (*_COUNTED, T.BooleanType, T.StringType, T.BinaryType, *_TIMES)
 _HELD, _LOSSY, _COUNT = "held", "lossy", "count"
 
 
@@ -117,12 +118,12 @@ def _restored(value: Column, kind: T.DataType) -> Column:
     return F.timestamp_micros(value) if isinstance(kind, T.TimestampType) else value
 
 
-def columns_of(snapshot: Snapshot) -> T.StructType:
+def columns_of(snapshot: TableSnapshot) -> T.StructType:
     """Return the columns of the table that a snapshot is of."""
     return T.StructType.fromJson(json.loads(snapshot.columns))
 
 
-def stored_rows(spark: SparkSession, files: FileSystem, snapshot: Snapshot) -> DataFrame:
+def stored_rows(spark: SparkSession, files: FileSystem, snapshot: TableSnapshot) -> DataFrame:
     """Return the rows of a snapshot as they are stored, of exactly its files."""
     fields = [
         T.StructField(f"c{place}", _stored_type(each.dataType)) for place, each in enumerate(columns_of(snapshot))
@@ -135,7 +136,7 @@ def stored_rows(spark: SparkSession, files: FileSystem, snapshot: Snapshot) -> D
 # ---- take
 
 
-def write_snapshot(frame: DataFrame, files: FileSystem, uri: str, label: str) -> Snapshot:
+def write_snapshot(frame: DataFrame, files: FileSystem, uri: str, label: str) -> TableSnapshot:
     """Write all rows of a frame to a folder, and make sure that all of them are there to be read.
 
     Raises:
@@ -145,7 +146,7 @@ def write_snapshot(frame: DataFrame, files: FileSystem, uri: str, label: str) ->
     counted = count.of(as_stored(frame))
     counted.write.mode("append").parquet(files.uri(folder))  # a local folder is there already
     columns = T.StructType([T.StructField(each.name, each.dataType, True, each.metadata) for each in frame.schema])
-    snapshot = Snapshot(uri, columns.json(), 0, listed(files, uri))
+    snapshot = TableSnapshot(uri, columns.json(), 0, listed(files, uri))
     written = count.rows()
     there = stored_rows(frame.sparkSession, files, snapshot).count() if snapshot.files else 0
     if not snapshot.files or written not in (None, there):
@@ -154,7 +155,7 @@ def write_snapshot(frame: DataFrame, files: FileSystem, uri: str, label: str) ->
             f"are in {uri}. Nothing was committed. If state_uri is a local folder, executors on other machines write "
             "to their own disks: let it be in an object store."
         )
-    return Snapshot(uri, snapshot.columns, int(there), snapshot.files)
+    return TableSnapshot(uri, snapshot.columns, int(there), snapshot.files)
 
 
 def check_keys(rows: DataFrame, columns: T.StructType, keys: Sequence[str], label: str) -> None:
@@ -172,7 +173,9 @@ def check_keys(rows: DataFrame, columns: T.StructType, keys: Sequence[str], labe
             f"{label}: {without:,} row(s) have NULL in a key ({', '.join(keys)}), so they can't be found again. "
             "Nothing was committed. Name other keys; or none, and all columns together are what a row is known by."
         )
-    shared = rows.groupBy(*places).count().where("count > 1").limit(1).collect()
+    kinds = [columns[key].dataType for key in keys]
+    said = [_restored(place, kind).cast("string") for place, kind in zip(places, kinds, strict=True)]
+    shared = rows.groupBy(*places).count().where("count > 1").select(*said, "count").limit(1).collect()
     if shared:
         values = ", ".join(str(value) for value in shared[0][:-1])
         raise SourceError(
@@ -191,8 +194,8 @@ class Comparison:
 
     spark: SparkSession
     files: FileSystem
-    before: Snapshot | None
-    after: Snapshot
+    before: TableSnapshot | None
+    after: TableSnapshot
     keys: Sequence[str]
 
     def frame(self) -> DataFrame:

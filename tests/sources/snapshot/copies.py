@@ -11,26 +11,26 @@ from airflow_bookmarks.core.database.dialect import SharedSnapshot
 from airflow_bookmarks.core.rules.schema import struct
 from airflow_bookmarks.files.opener import open_any_filesystem
 from airflow_bookmarks.sources.snapshot.position import SnapshotPlan
-from airflow_bookmarks.sources.snapshot.snapshot import ChangeCounts, Snapshot, listed
+from airflow_bookmarks.sources.snapshot.snapshot import ChangeCounts, TableSnapshot, listed
 
 Rows = dict[int, Any]
 
 
 class JsonSnapshots:
-    """Keeps rows as JSON: implements `TableSnapshots`. `read` returns the rows of the table, by key."""
+    """Keeps rows as JSON: implements `SnapshotMaker`. `read` returns the rows of the table, by key."""
 
     shares: SharedSnapshot | None = None
 
     def __init__(self, read: Callable[[], Rows], **columns: str) -> None:
         self._read, self._columns = read, json.dumps(struct(**(columns or {"id": "integer"})))
 
-    def take(self, uri: str, opening: str | None) -> Snapshot:
+    def take(self, uri: str, opening: str | None) -> TableSnapshot:
         rows = self._read()
         Path(uri).mkdir(parents=True)
         (Path(uri) / "rows.json").write_text(json.dumps(list(rows.items())))
-        return Snapshot(uri, self._columns, len(rows), listed(open_any_filesystem(uri), uri))
+        return TableSnapshot(uri, self._columns, len(rows), listed(open_any_filesystem(uri), uri))
 
-    def compare(self, before: Snapshot, after: Snapshot) -> ChangeCounts:
+    def compare(self, before: TableSnapshot, after: TableSnapshot) -> ChangeCounts:
         then, now = rows_of(before), rows_of(after)
         return ChangeCounts(
             len(now.keys() - then.keys()),
@@ -39,7 +39,7 @@ class JsonSnapshots:
         )
 
 
-def rows_of(snapshot: Snapshot | None) -> Rows:
+def rows_of(snapshot: TableSnapshot | None) -> Rows:
     """Return the rows of a snapshot; none where there is none."""
     return {} if snapshot is None else dict(json.loads((Path(snapshot.uri) / "rows.json").read_text()))
 

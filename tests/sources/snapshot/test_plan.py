@@ -15,7 +15,7 @@ from airflow_bookmarks.files.opener import open_any_filesystem
 from airflow_bookmarks.sources.jdbc.recipe import Relation
 from airflow_bookmarks.sources.snapshot.kind import SnapshotKind
 from airflow_bookmarks.sources.snapshot.position import SnapshotPlan, SnapshotPosition
-from airflow_bookmarks.sources.snapshot.snapshot import ChangeCounts, Snapshot
+from airflow_bookmarks.sources.snapshot.snapshot import ChangeCounts, TableSnapshot
 from airflow_bookmarks.sources.snapshot.source import ComparedTable, SnapshotSource
 from airflow_bookmarks.sources.source import PlanInput
 from tests.sources.snapshot.copies import JsonSnapshots, Rows, changed
@@ -33,11 +33,11 @@ PLAN = (
 )
 
 
-def copy(name: str, rows: int = 1) -> Snapshot:
-    return Snapshot(f"/state/{name}", "{}", rows, (("part-0.parquet", 7),), "2013-01-31T00:00:00.000000Z")
+def copy(name: str, rows: int = 1) -> TableSnapshot:
+    return TableSnapshot(f"/state/{name}", "{}", rows, (("part-0.parquet", 7),), "2013-01-31T00:00:00.000000Z")
 
 
-def plan(before: Snapshot | None, after: Snapshot, *counts: int) -> SnapshotPlan:
+def plan(before: TableSnapshot | None, after: TableSnapshot, *counts: int) -> SnapshotPlan:
     return SnapshotPlan(before, SnapshotPosition(("id",), after), ChangeCounts(*counts))
 
 
@@ -49,7 +49,11 @@ def test_stored_position_and_plan_of_the_first_version_are_read() -> None:
 
     assert (position.keys, position.snapshot.files, position.identity) == (("id",), (("part-0.parquet", 7),), "7")
     assert position.encode() == POSITION
-    assert (found.before, found.keys, found.counts) == (Snapshot("/state/01A", "{}", 2, ()), (), ChangeCounts(1, 2))
+    assert (found.before, found.keys, found.counts) == (
+        TableSnapshot("/state/01A", "{}", 2, ()),
+        (),
+        ChangeCounts(1, 2),
+    )
     assert found.encode() == PLAN
 
 
