@@ -14,7 +14,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
-from airflow_bookmarks.core.database.dialects import dialect_named
+from airflow_bookmarks.databases.dialects import dialect_named
 from airflow_bookmarks.core.errors import DatabaseError, OptionError, SourceError, StoreAccessError
 from airflow_bookmarks.core.option import check_choice
 from airflow_bookmarks.core.rules.schema import is_wider, spoken

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 from pyspark.sql.functions import col, lit
 
-from airflow_bookmarks.XX
+from airflow_bookmarks.databases.dialects import dialect_named
 from airflow_bookmarks.core.database.sink_table import SinkTable
 from airflow_bookmarks.core.database.windows.partitions import hashed
 from airflow_bookmarks.databases.address import DatabaseAddress
@@ -19,7 +19,7 @@ from airflow_bookmarks.sources.snapshot.snapshot import CHANGE_TYPE, DELETE, INS
 from airflow_bookmarks.sources.snapshot.source import ComparedTable, SnapshotSource
 from airflow_bookmarks.spark.contexts.columns import ContextFrames, settled
 from airflow_bookmarks.spark.contexts.jdbc import check_table_read, connecting
-from airflow_bookmarks.spark.readers.jdbc import ranges_of, spark_url
+from airflow_bookmarks.spark.readers.jdbc import in_portions, ranges_of, spark_url
 from airflow_bookmarks.spark.readers.snapshot import (
     Comparison,
     check_columns,
@@ -47,9 +47,6 @@ if TYPE_CHECKING:
 
 Compare = Literal["snapshot"]
 
-# Rows that a driver fetches at a time: that of PostgreSQL would else hold the whole table in memory.
-_FETCHED = {"fetchsize": "10000"}
-
 
 def read_snapshot(scope: ReadScope, url: str, wanted: TableReadOptions, on_emptied: OnEmptied) -> DataFrame:
     """Take a snapshot of a table, store the plan, and return a frame over what differs from the last one.
@@ -72,12 +69,7 @@ def read_snapshot(scope: ReadScope, url: str, wanted: TableReadOptions, on_empti
     )
     if relation.parts is not None:  # what a query reads is not known
         scope.inputs.note_table(table.address, SinkTable.of_parts(relation.parts))
-    given = {name.lower() for name in wanted.properties}
-    properties = {
-        **{name: value for name, value in _FETCHED.items() if name not in given},
-        **login.jdbc_properties(),
-        **dict(wanted.properties),
-    }
+    properties = {**login.jdbc_properties(), **in_portions(wanted.properties)}
     connect = connecting(scope, login)
     snapshots = _SparkSnapshots(scope, table, spark_url(login), properties, wanted.partitions, connect)
     snapshots.check_parts()
