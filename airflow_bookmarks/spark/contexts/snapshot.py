@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -81,7 +81,7 @@ def read_snapshot(scope: ReadScope, url: str, wanted: TableReadOptions, on_empti
 def _check(scope: ReadScope, wanted: TableReadOptions) -> None:
     check_table_read(scope, wanted)
     default, given = TableOptions(), wanted.options
-    names = ("order", "settle", "settle_for", "zone", "on_null")
+    names = [each.name for each in fields(default) if each.name not in ("keys", "bound")]
     others = [name for name in names if getattr(given, name) != getattr(default, name)]
     others += [*given.bound.given(), *(f"job.batches({name}=...)" for name in scope.share.bound.given())]
     if others:
