@@ -115,7 +115,7 @@ def test_each_kind_is_registered_under_its_name() -> None:
 
 def test_unknown_kind_is_refused_and_says_what_is_known() -> None:
     assert find_kind("floppy") is None
-    with pytest.raises(StateCorruptError, match=r"'floppy'.*\('files', 'jdbc', 'upstream' are\).*Install the package"):
+    with pytest.raises(StateCorruptError, match=r"'floppy'.*\('files', 'jdbc', 'jdbc-snapshot', 'upstream' are\).*Install the package"):
         kind_of("floppy")
 
 
