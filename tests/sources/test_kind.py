@@ -115,7 +115,8 @@ def test_each_kind_is_registered_under_its_name() -> None:
 
 def test_unknown_kind_is_refused_and_says_what_is_known() -> None:
     assert find_kind("floppy") is None
-    with pytest.raises(StateCorruptError, match=r"'floppy'.*\('files', 'jdbc', 'jdbc-snapshot', 'upstream' are\).*Install the package"):
+    known = r"\('files', 'jdbc', 'jdbc-snapshot', 'upstream' are\)"
+    with pytest.raises(StateCorruptError, match=f"'floppy'.*{known}.*Install the package"):
         kind_of("floppy")
 
 

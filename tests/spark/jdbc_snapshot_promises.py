@@ -179,17 +179,19 @@ def test_keys_of_several_columns_and_a_query_in_place_of_a_table(lake: Lake, sho
 
 def test_names_of_columns_are_taken_letter_by_letter(lake: Lake, shop: Shop) -> None:
     quote = shop.dialect.quote
+    own = {"postgresql": 'h"i', "mariadb": "f`g"}[shop.login.dialect]  # which Spark 3.5 does not quote
     odd = ["a b", "c,;{}()=", "d.e", "Größe", "f`g", 'h"i', "c0", "held", "count"]
+    odd = [each for each in odd if each != own or not lake.spark.version.startswith("3.")]
     names = ", ".join(f"{quote(each)} int" for each in odd)
     shop.run(f"CREATE TABLE odd ({names})")
     shop.run(f"INSERT INTO odd VALUES ({', '.join(map(str, range(len(odd))))})")
     (row,) = run(lake, table="odd", keys=["a b"])
     assert row == (*range(len(odd)), "insert")
-    shop.run(f"UPDATE odd SET {quote('f`g')} = 99")
+    shop.run(f"UPDATE odd SET {quote('d.e')} = 99")
     with lake.job() as job:
         frame = read(job, "odd", keys=["a b"])
         assert frame.columns == [*odd, "_change_type"]
-        assert [row[4] for row in frame.collect()] == [99]
+        assert [row[2] for row in frame.collect()] == [99]
 
 
 # ---- what is refused
