@@ -118,13 +118,17 @@ class SnapshotSource:
         """Copy the table to a new folder, which goes again unless the plan comes to name it."""
         uri = found.new_artifact()
         dialect = dialect_named(self._table.dialect)
-        with self._connect() as queries:
+        with ExitStack() as session:
+            queries = session.enter_context(self._connect())
             identity = self._identity(queries, dialect, before)
             moment = to_text(now(queries, dialect))
             undo.callback(self._drop, found, uri)
             shared = self._snapshots.shares
-            # The session stays open: the snapshot lasts as long as the transaction that has made it.
-            taken = self._snapshots.take(uri, None if shared is None else opened(queries, shared))
+            opening = None if shared is None else opened(queries, shared)
+            if opening is None:
+                session.close()  # a server may end a session that is idle as long as a table is read
+            # Else it stays open: a shared snapshot lasts as long as the transaction that has made it.
+            taken = self._snapshots.take(uri, opening)
         return SnapshotPosition(self._table.keys, replace(taken, taken_at=moment), identity)
 
     def _drop(self, found: PlanInput, uri: str) -> None:

@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from airflow_bookmarks.core.database.dialect import SharedSnapshot
+from airflow_bookmarks.core.database.postgresql import PostgreSQL
 from airflow_bookmarks.core.errors import DatabaseError, OptionError, SourceError, StateCorruptError
 from airflow_bookmarks.core.rules.start import Start
 from airflow_bookmarks.files.opener import open_any_filesystem
@@ -110,6 +112,7 @@ class Clock:
     def __init__(self, identity: str | None = "7/1") -> None:
         self.identity = identity
         self.asked: list[str] = []
+        self.is_open = False
 
     def rows(self, sql: str) -> list[tuple[Any, ...]]:
         self.asked.append(sql)
@@ -121,7 +124,9 @@ class Clock:
 
     @contextmanager
     def connect(self) -> Iterator[Clock]:
+        self.is_open = True
         yield self
+        self.is_open = False
 
 
 class World:
@@ -131,9 +136,12 @@ class World:
         self.root, self.rows, self.clock, self.position = root, dict[int, Any](), Clock(), b""
         self.columns = {"id": "integer"}
         self.reads = 0
+        self.is_open_during_read: list[bool] = []
+        self.shares: SharedSnapshot | None = None
 
     def _read(self) -> Rows:
         self.reads += 1
+        self.is_open_during_read.append(self.clock.is_open)
         return self.rows
 
     def source(self, *keys: str, **how: Any) -> SnapshotSource:
@@ -141,6 +149,7 @@ class World:
             address="conn:shop", dialect="postgresql", relation=Relation(("t",)), keys=keys or ("id",), **how
         )
         snapshots = JsonSnapshots(self._read, **self.columns)
+        snapshots.shares = self.shares
         return SnapshotSource(table, self.clock.connect, snapshots, open_any_filesystem, "context 'orders'")
 
     def found(self, **how: Any) -> PlanInput:
@@ -251,6 +260,14 @@ def test_start_now_takes_what_is_there_as_read_and_a_time_is_refused(world: Worl
     assert (begun.is_empty, dict(begun.skipped)) == (True, {"before_start": 1})
     world.rows = {1: "a", 2: "b"}
     assert changed(world.run()) == [2]
+
+
+def test_session_stays_open_during_the_read_as_long_as_others_share_its_snapshot_alone(world: World) -> None:
+    world.run()
+    world.shares = PostgreSQL().shared_snapshot
+    world.run()
+    assert world.is_open_during_read == [False, True]
+    assert [asked for asked in world.clock.asked if "snapshot" in asked] == ["SELECT pg_export_snapshot()"]
 
 
 def test_look_that_may_keep_nothing_reads_nothing(world: World) -> None:
