@@ -14,13 +14,13 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
-from airflow_bookmarks.databases.dialects import dialect_named
 from airflow_bookmarks.core.errors import DatabaseError, OptionError, SourceError, StoreAccessError
 from airflow_bookmarks.core.option import check_choice
 from airflow_bookmarks.core.rules.schema import is_wider, spoken
 from airflow_bookmarks.core.run import SourceRef
 from airflow_bookmarks.core.selection.reason import BEFORE_START
 from airflow_bookmarks.core.text.instant import to_text
+from airflow_bookmarks.databases.dialects import dialect_named
 from airflow_bookmarks.sources.jdbc.settling import now
 from airflow_bookmarks.sources.snapshot.position import SnapshotPlan, SnapshotPosition
 from airflow_bookmarks.sources.snapshot.snapshot import ChangeCounts, TableSnapshot, missing, opened

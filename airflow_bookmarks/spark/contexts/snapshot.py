@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Literal
 
 from pyspark.sql.functions import col, lit
 
-from airflow_bookmarks.databases.dialects import dialect_named
 from airflow_bookmarks.core.database.sink_table import SinkTable
 from airflow_bookmarks.core.database.windows.partitions import hashed
 from airflow_bookmarks.databases.address import DatabaseAddress
+from airflow_bookmarks.databases.client import why_no_client
+from airflow_bookmarks.databases.dialects import dialect_named
 from airflow_bookmarks.files.access import reached_by
 from airflow_bookmarks.files.opener import open_any_filesystem
 from airflow_bookmarks.sources.jdbc.options import TableOptions
@@ -113,8 +114,12 @@ class _SparkSnapshots:
 
     @property
     def shares(self) -> SharedSnapshot | None:
-        """How several parts read the table as it was at one time; None where one query reads all, or they can't."""
-        return None if self.partitions.partitions == 1 else self._dialect.shared_snapshot
+        """How several parts read the table as it was at one time; None where one query reads all, or they can't.
+
+        Spark asks each query in a session of its own, so without a client of Python nothing holds a snapshot open.
+        """
+        is_held = why_no_client(self.table.dialect) is None
+        return self._dialect.shared_snapshot if is_held and self.partitions.partitions > 1 else None
 
     def check_parts(self) -> None:
         """Make sure that no row is missed or met twice which moves from part to part while they are read.

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from airflow_bookmarks.core.database.publish_sql import names_of
 from airflow_bookmarks.core.database.dialect import DialectName
 from airflow_bookmarks.core.database.dialects.quoting import text_literal
+from airflow_bookmarks.core.database.publish_sql import names_of
 from airflow_bookmarks.databases.database import open_database
 from airflow_bookmarks.databases.login import DatabaseLogin
 from airflow_bookmarks.lifecycle.run.session import RunSession

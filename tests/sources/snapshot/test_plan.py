@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from airflow_bookmarks.core.database.dialect import SharedSnapshot
-from airflow_bookmarks.core.database.postgresql import PostgreSQL
+from airflow_bookmarks.core.database.dialects.postgresql import PostgreSQL
 from airflow_bookmarks.core.errors import DatabaseError, OptionError, SourceError, StateCorruptError
 from airflow_bookmarks.core.rules.start import Start
 from airflow_bookmarks.files.opener import open_any_filesystem
@@ -108,6 +108,8 @@ def test_plan_tells_how_many_rows_of_which_change() -> None:
 
 class Clock:
     """A database that answers what a planner asks."""
+
+    holds_session = True
 
     def __init__(self, identity: str | None = "7/1") -> None:
         self.identity = identity
