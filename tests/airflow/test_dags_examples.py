@@ -171,7 +171,7 @@ def test_page_of_batches_shows_the_marked_lines_of_its_script() -> None:
 def test_page_of_examples_shows_the_marked_lines_of_a_script_and_links_every_dag() -> None:
     page = (PROJECT / "docs" / "getting-started" / "examples.md").read_text()
 
-    assert marked("convert_weather", FOLDER / "jobs") in page
+    assert all(marked(name, FOLDER / "jobs") in page for name in ("convert_weather", "land_orders", "report_orders"))
     assert sorted(re.findall(r"^\| \[(\w+)\]\(", page, re.MULTILINE)) == sorted(
         path.stem for path in FOLDER.glob("*.py")
     )

@@ -1,0 +1,137 @@
+"""The example `orders_report`, with real databases: its report equals a query over the shop, whatever happens there."""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as XML
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from airflow_bookmarks.databases.database import Database, open_database
+from airflow_bookmarks.databases.login import DatabaseLogin
+from airflow_bookmarks.hooks.bookmark import BookmarkHook
+from tests.databases.servers import new_database
+from tools.jars import fetch
+from tools.servers import DatabaseServer
+
+from .conftest import Played, Player, World
+from .test_dags_examples import FOLDER, Examples
+
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
+
+DAG_ID = "orders_report"
+ORDERS = """
+    CREATE TABLE orders (
+        id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, placed_on date NOT NULL, amount numeric(12, 2) NOT NULL,
+        is_deleted boolean NOT NULL DEFAULT false, updated_at timestamptz NOT NULL DEFAULT now())"""
+BY_DAY = "SELECT placed_on, count(*), sum(amount) FROM orders WHERE NOT is_deleted GROUP BY placed_on ORDER BY 1"
+REPORT = "SELECT placed_on, orders, amount FROM reporting.orders_by_day ORDER BY 1"
+
+
+@dataclass(frozen=True)
+class Side:
+    """One of the two databases."""
+
+    login: DatabaseLogin
+
+    def run(self, *statements: str) -> None:
+        with open_database(self.login) as database:
+            for statement in statements:
+                database.execute(statement)
+
+    def rows(self, query: str) -> list[tuple[Any, ...]]:
+        with open_database(self.login) as database:
+            return database.rows(query)
+
+    @contextmanager
+    def transaction(self) -> Iterator[Database]:
+        with open_database(self.login) as database, database.transaction():
+            yield database
+
+    def connect(self, name: str, patch: pytest.MonkeyPatch) -> None:
+        """Make the connection of Airflow to it."""
+        login = self.login
+        uri = f"postgres://{login.user}:{login.password}@{login.host}:{login.port}/{login.database}"
+        patch.setenv(f"AIRFLOW_CONN_{name.upper()}", uri)
+
+
+@pytest.fixture
+def shop(postgresql_server: DatabaseServer, monkeypatch: pytest.MonkeyPatch) -> Iterator[Side]:
+    with new_database(postgresql_server) as login:
+        side = Side(login)
+        side.run(ORDERS)
+        side.connect("shop", monkeypatch)
+        yield side
+
+
+@pytest.fixture
+def warehouse(postgresql_server: DatabaseServer, monkeypatch: pytest.MonkeyPatch) -> Iterator[Side]:
+    with new_database(postgresql_server) as login:
+        side = Side(login)
+        side.run(*(FOLDER / "jobs" / "orders_by_day.sql").read_text().split(";\n")[:-1])
+        side.connect("dw", monkeypatch)
+        yield side
+
+
+@pytest.fixture
+def examples(world: World, player: Player, monkeypatch: pytest.MonkeyPatch) -> Examples:
+    made = Examples(world, monkeypatch)
+    monkeypatch.setenv("AIRFLOW_VAR_SHOP_DATA", str(world.folder / "shop"))
+    let_packages_come_from_the_cache(world.folder / "conf")
+    return made
+
+
+def let_packages_come_from_the_cache(conf: Path) -> None:
+    """Let Spark find the package of the driver in the jars that the tests share, and ask no repository."""
+    settings = XML.Element("ivysettings")
+    XML.SubElement(settings, "settings", defaultResolver="cache")
+    resolver = XML.SubElement(XML.SubElement(settings, "resolvers"), "filesystem", name="cache")
+    XML.SubElement(resolver, "artifact", pattern=f"{fetch('postgresql')}/[artifact]-[revision].[ext]")
+    path = conf / "ivysettings.xml"
+    path.write_bytes(XML.tostring(settings))
+    with (conf / "spark-defaults.conf").open("a") as defaults:
+        defaults.write(f"spark.jars.ivySettings {path}\nspark.jars.ivy {conf / 'ivy'}\n")
+
+
+def play(examples: Examples, **conf: Any) -> Played:
+    played = Played(examples.dag(DAG_ID).test(run_conf=conf))
+    assert played.state == "success"
+    return played
+
+
+def rows_read(job: str) -> list[int]:
+    """Return how many rows each committed run of a job has written, which are those that it has read."""
+    return [row["outputs"][name]["rows"] for row in BookmarkHook().history(job) for name in row["outputs"]]
+
+
+def test_report_equals_a_query_over_the_shop_through_changes_deletes_and_late_commits(
+    examples: Examples, shop: Side, warehouse: Side
+) -> None:
+    shop.run(
+        "INSERT INTO orders (placed_on, amount) VALUES ('2013-01-31', 10), ('2013-01-31', 20.50), ('2013-02-01', 30)"
+    )
+    play(examples)
+    assert warehouse.rows(REPORT) == shop.rows(BY_DAY)
+
+    shop.run("UPDATE orders SET amount = 31, updated_at = now() WHERE id = 3")
+    with shop.transaction() as late:
+        late.execute("INSERT INTO orders (placed_on, amount) VALUES ('2013-02-02', 40)")
+        late.execute("UPDATE orders SET amount = 11, updated_at = now() WHERE id = 1")
+        shop.run(
+            "INSERT INTO orders (placed_on, amount) VALUES ('2013-02-02', 50)",  # committed before number 4
+            "UPDATE orders SET is_deleted = true, updated_at = now() WHERE id = 2",
+        )
+        play(examples, settle_for=0)
+    assert warehouse.rows("SELECT id, amount FROM reporting.orders WHERE id > 2") == [(3, 31)]
+    play(examples)
+
+    assert warehouse.rows(REPORT) == shop.rows(BY_DAY)
+    assert len(shop.rows(BY_DAY)) == 3
+    assert warehouse.rows("SELECT id FROM reporting.orders ORDER BY id") == [(1,), (2,), (3,), (4,), (5,)]
+    assert warehouse.rows("SELECT placed_on, amount FROM reporting.orders WHERE is_deleted") == [(None, None)]
+    assert rows_read(f"{DAG_ID}.land") == [3, 1, 4]
+    assert rows_read(f"{DAG_ID}.report") == [3, 1, 4]
