@@ -18,6 +18,7 @@ from demo.class_archive import archive_path, java_options, make_archive
 from demo.count import Difference
 from demo.folders import Folders
 from demo.lake import Lake, running_lake
+from demo.orders import play_orders
 from demo.report import Report, write_json
 from demo.step import Demonstration
 from demo.store import AWS_ENVIRONMENT, AWS_HIDDEN, running_store
@@ -60,6 +61,9 @@ def _play_in(folders: Folders, store_kind: str, files_kind: str) -> int:
             console.say("Airflow: starting")
             with Airflow(settings, folders.logs) as airflow:
                 _play_steps(folders, store, airflow, report, console, lake)
+            report.notes.append(
+                play_orders(uri, store, settings, f"{lake.data}/orders", folders.logs / "orders.log", console.say)
+            )
     except (Difference, PlayerError, BookmarkError, RuntimeError) as error:
         _show_failure(folders, report, error)
         return 1

@@ -54,13 +54,14 @@ class Line:
 
 @dataclass(slots=True)
 class Report:
-    """All lines so far, in order."""
+    """All lines so far, in order, and `notes` on what no DAG has run."""
 
     lines: list[Line] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
 
     def table(self) -> str:
-        """Return the lines for people."""
-        return _aligned([_HEADINGS, *(_cells(line) for line in self.lines)])
+        """Return the lines for people, and the notes below them."""
+        return "\n\n".join([_aligned([_HEADINGS, *(_cells(line) for line in self.lines)]), *self.notes])
 
     def write(self, summary: Path) -> None:
         """Write the lines for programs: a list of objects, in order."""

@@ -1,4 +1,4 @@
-"""The six steps of the demo: what lands, what is played, and what has to come of it."""
+"""Six steps of the demo: what lands, what is played, and what has to come of it. `demo.orders` is the seventh."""
 
 from __future__ import annotations
 

@@ -34,6 +34,10 @@ from tools.patience import STUCK_S
 _POLL_S = 0.05
 _STOP_LIMIT_S = 10.0
 _PR_SET_PDEATHSIG = 1
+_PROGRAMS: Mapping[Literal["postgresql", "mariadb"], tuple[str, ...]] = {
+    "postgresql": ("initdb", "postgres"),
+    "mariadb": ("mariadb-install-db", "mariadbd"),
+}
 _ADMIN = "tester"  # who may do everything in a database
 
 # moto copies the whole table in each transaction: without a limit it once took the machine down.
@@ -321,10 +325,10 @@ def _mariadb_answers(server: DatabaseServer) -> bool:
 # ---- what databases need besides
 
 
-def has_databases() -> bool:
-    """Say whether PostgreSQL and MariaDB are installed here."""
+def has_databases(*dialects: Literal["postgresql", "mariadb"]) -> bool:
+    """Say whether these databases are installed here; without names, whether both are."""
     try:
-        for name in ("initdb", "postgres", "mariadb-install-db", "mariadbd"):
+        for name in (program for each in dialects or _PROGRAMS for program in _PROGRAMS[each]):
             _database_program(name)
     except FileNotFoundError:
         return False
