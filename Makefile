@@ -104,6 +104,10 @@ chain: setup ## Play three DAGs that read each other for 20 rounds in a real Air
 writers: databases ## Read tables by key for ten minutes while 200 write out of order, and count what is lost; SEED=1 repeats one
 	$(BIN)/python -m tests.chaos.writers --seconds 600 --writers 200 $(if $(SEED),--seed $(SEED))
 
+.PHONY: database-types
+database-types: databases ## Write docs/reference/database-types.md: what becomes of each type as a key, on real servers
+	$(BIN)/python -m tests.sources.jdbc.key_types
+
 .PHONY: docs
 docs: setup ## Write build/site: the documentation as a site, with a reference from the docstrings
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet --site-dir $(BUILD)/site

@@ -18,6 +18,7 @@ from airflow_bookmarks.lifecycle.maintenance.doctor import examine
 from airflow_bookmarks.spark import BookmarkedJob
 from tests.databases.servers import new_database, new_sqlite
 from tests.databases.sqlite_dialect import SQLite, read_orders
+from tests.sources.jdbc.key_types import CASES, Case, create, is_exact
 from tests.sources.jdbc.shop import Shop
 from tests.sources.jdbc.test_conformance import KnownLogin
 from tests.spark.lake import Lake, rows_of
@@ -124,40 +125,29 @@ def test_rows_are_found_in_whatever_zone_the_session_is(lake: Lake, shop: Shop) 
     assert run(lake, keys=["at", "id"]) == [4]
 
 
-VALUES = {
-    "postgresql": {
-        "bigint": ["-9223372036854775808", "9223372036854775807"],
-        "numeric(38, 10)": ["0.0000000001", "1234567890123456789012345678.0123456789"],
-        "date": ["'1752-09-14'", "'2013-01-31'"],
-        "timestamptz": ["'1900-01-01 00:00:00.000001+00'", "'2013-01-31 23:59:59.999999+00'"],
-        "timestamp": ["'1900-01-01 00:00:00.000001'", "'2013-01-31 23:59:59.999999'"],
-        "uuid": ["'00000000-0000-0000-0000-000000000001'", "'ffffffff-ffff-ffff-ffff-ffffffffffff'"],
-        "text": ["''", "'B'", "'a'", "'a''\\b%'", "'ä'", "'\U0001f600'"],
-    },
-    "mariadb": {
-        "bigint unsigned": ["0", "9223372036854775808", "18446744073709551615"],
-        "decimal(38, 10)": ["0.0000000001", "1234567890123456789012345678.0123456789"],
-        "date": ["'1752-09-14'", "'2013-01-31'"],
-        "datetime(6)": ["'1900-01-01 00:00:00.000001'", "'2013-01-31 23:59:59.999999'"],
-        "timestamp(6)": ["'1990-01-01 00:00:00.000001'", "'2013-01-31 23:59:59.999999'"],
-        "bit(60)": ["1", "1152921504606846975"],
-        "varchar(20) COLLATE utf8mb4_bin": ["''", "'B'", "'a'", "'a''\\\\b%'", "'ä'", "'\U0001f600'"],
-    },
-}
+TYPES = [(dialect, case) for dialect, cases in CASES.items() for case in cases]
 
 
-@pytest.mark.parametrize("place", range(7))
-def test_each_value_of_each_type_is_an_end_of_a_window_once(lake: Lake, shop: Shop, place: int) -> None:
-    declared, values = list(VALUES[shop.login.dialect].items())[place]
-    shop.run(f"CREATE TABLE typed (k {declared} PRIMARY KEY, id int)")
-    for number, value in enumerate(values):
-        shop.run(f"INSERT INTO typed VALUES ({value}, {number})")
-        with lake.job(f"of_{place}") as job:
-            assert ids(read(job, "typed", keys=["k"], zone="UTC")) == [number]
-    with lake.job(f"of_{place}") as job:
-        assert ids(read(job, "typed", keys=["k"], zone="UTC")) == []
-    with lake.job(f"all_of_{place}") as job:
-        assert ids(read(job, "typed", keys=["k"], zone="UTC")) == list(range(len(values)))
+@pytest.mark.parametrize(
+    ("shop", "case"), TYPES, indirect=["shop"], ids=[f"{dialect}-{case.declared}" for dialect, case in TYPES]
+)
+def test_column_of_each_type_is_a_key_or_refused_as_the_page_says(lake: Lake, shop: Shop, case: Case) -> None:
+    create(shop, case)
+    for number, value in enumerate(case.values):
+        shop.run(f"INSERT INTO t VALUES ({value}, {number})")
+    if not is_exact(shop.login.dialect, case):
+        with pytest.raises(OptionError, match="have no exact order here"), lake.job() as job:
+            read(job, "t", keys=["k"], zone="UTC")
+        return
+    found = []
+    for _ in range(2):
+        with lake.job() as job:
+            found.append(ids(read(job, "t", keys=["k"], zone="UTC")))
+    assert found == [list(range(len(case.values))), []]
+    with lake.job("parts") as job:
+        first = ids(read(job, "t", keys=["k"], zone="UTC", max_rows=1))
+    with lake.job("parts") as job:
+        assert [*first, *ids(read(job, "t", keys=["k"], zone="UTC"))] == found[0]
 
 
 def test_query_in_place_of_a_table(lake: Lake, shop: Shop) -> None:

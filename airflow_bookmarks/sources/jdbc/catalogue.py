@@ -126,7 +126,8 @@ def _key(dialect: Dialect, columns: Sequence[TableColumn], name: str) -> KeyColu
         collation = f" with the collation {column.collation}" if column.collation else ""
         raise OptionError(
             f"key {name!r} has the type {column.declared}{collation}, whose values have no exact order here. Nothing "
-            "was read or changed. Keys are integers, decimals, dates, times, UUIDs, and text with a binary collation."
+            "was read or changed. Keys are integers, decimals, dates, timestamps, UUIDs, and text with a binary "
+            "collation."
         )
     return key
 
