@@ -99,7 +99,8 @@ def in_portions(properties: Mapping[str, str]) -> dict[str, str]:
 
 
 def _integer(name: str, value: Any) -> int:
-    text = str(value)
+    # Of a column of bits PyMySQL returns the number as bytes.
+    text = value.decode("ascii", "replace") if isinstance(value, bytes) else str(value)
     if not text.removeprefix("-").isdigit():
         raise OptionError(
             f"partition_column={name!r}: its values are no integers ({text[:40]!r}). Nothing was read or changed. "
