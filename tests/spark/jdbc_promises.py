@@ -125,29 +125,32 @@ def test_rows_are_found_in_whatever_zone_the_session_is(lake: Lake, shop: Shop) 
     assert run(lake, keys=["at", "id"]) == [4]
 
 
-TYPES = [(dialect, case) for dialect, cases in CASES.items() for case in cases]
+TYPES = [pytest.param(name, case, id=f"{name}-{case.declared}") for name in DIALECTS for case in CASES[name]]
 
 
-@pytest.mark.parametrize(
-    ("shop", "case"), TYPES, indirect=["shop"], ids=[f"{dialect}-{case.declared}" for dialect, case in TYPES]
-)
-def test_column_of_each_type_is_a_key_or_refused_as_the_page_says(lake: Lake, shop: Shop, case: Case) -> None:
-    create(shop, case)
-    for number, value in enumerate(case.values):
-        shop.run(f"INSERT INTO t VALUES ({value}, {number})")
-    if not is_exact(shop.login.dialect, case):
-        with pytest.raises(OptionError, match="have no exact order here"), lake.job() as job:
-            read(job, "t", keys=["k"], zone="UTC")
-        return
-    found = []
-    for _ in range(2):
-        with lake.job() as job:
-            found.append(ids(read(job, "t", keys=["k"], zone="UTC")))
-    assert found == [list(range(len(case.values))), []]
-    with lake.job("parts") as job:
-        first = ids(read(job, "t", keys=["k"], zone="UTC", max_rows=1))
-    with lake.job("parts") as job:
-        assert [*first, *ids(read(job, "t", keys=["k"], zone="UTC", partitions=3))] == found[0]
+@pytest.mark.parametrize(("dialect", "case"), TYPES)
+def test_column_of_each_type_is_a_key_or_refused_as_the_page_says(
+    lake: Lake, dialect: str, case: Case, request: pytest.FixtureRequest
+) -> None:
+    with new_database(request.getfixturevalue(f"{dialect}_server")) as login:
+        shop = Shop(login)
+        lake.store.databases = KnownLogin(login)
+        create(shop, case)
+        for number, value in enumerate(case.values):
+            shop.run(f"INSERT INTO t VALUES ({value}, {number})")
+        if not is_exact(dialect, case):
+            with pytest.raises(OptionError, match="have no exact order here"):
+                of_type(lake, "copy")
+            return
+        every = list(range(len(case.values)))
+        assert [of_type(lake, "copy"), of_type(lake, "copy")] == [every, []]
+        first = of_type(lake, "parts", max_rows=1)
+        assert [first, of_type(lake, "parts", partitions=3)] == [every[:1], every[1:]]
+
+
+def of_type(lake: Lake, name: str, **how: Any) -> list[int]:
+    with lake.job(name) as job:
+        return ids(read(job, "t", keys=["k"], zone="UTC", **how))
 
 
 def test_query_in_place_of_a_table(lake: Lake, shop: Shop) -> None:
