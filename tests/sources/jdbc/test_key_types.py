@@ -8,6 +8,7 @@ from tests.databases.servers import new_database
 from tests.sources.jdbc.key_types import CASES, PAGE, look, page
 
 
+@pytest.mark.slow
 def test_page_says_what_becomes_of_each_type_on_both_servers(request: pytest.FixtureRequest) -> None:
     found = {}
     for dialect, cases in CASES.items():
