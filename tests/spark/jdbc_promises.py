@@ -125,7 +125,12 @@ def test_rows_are_found_in_whatever_zone_the_session_is(lake: Lake, shop: Shop) 
     assert run(lake, keys=["at", "id"]) == [4]
 
 
-TYPES = [pytest.param(name, case, id=f"{name}-{case.declared}") for name in DIALECTS for case in CASES[name]]
+TYPES = [
+    pytest.param(name, case, id=f"{name}-{case.declared}")
+    for name in DIALECTS
+    for case in CASES[name]
+    if (name, case.declared) != ("mariadb", "uuid")  # of which Spark's JDBC source knows nothing
+]
 
 
 @pytest.mark.parametrize(("dialect", "case"), TYPES)

@@ -259,6 +259,8 @@ order, each once. `by on_null`: a row with this value counts as one without a ke
 Floats are refused because their text need not be exact; text with a collation that does not compare bytes, because
 different texts may be equal there; the others, because their order is not that of their text, or blanks at their end
 do not count. Add a column of another type, or read a view that casts the key, if that has the order that you want.
+
+Spark itself does not read a column `uuid` of MariaDB ("Unrecognized SQL type"): read a view that casts it to text.
 """
 
 
