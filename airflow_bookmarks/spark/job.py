@@ -22,6 +22,7 @@ from airflow_bookmarks.lifecycle.run.environment import environment_of
 from airflow_bookmarks.lifecycle.state.manifest import Manifests
 from airflow_bookmarks.sinks.staging import OnUnknownRuns
 from airflow_bookmarks.sources.files.scan import SharedScans
+from airflow_bookmarks.sources.jdbc.settling import SharedSettlings
 from airflow_bookmarks.spark.arguments import Arguments
 from airflow_bookmarks.spark.contexts.options import Batches, ReadOptions, ReadShare
 from airflow_bookmarks.spark.inputs import Inputs, state_folders
@@ -149,7 +150,7 @@ class BookmarkedJob:
         reach_databases(self.store, self._spark)
         self._environment = environment_of(self.store, self._given.identity.attempt)
         self._layout: Layout | None = None
-        self._looks: SharedScans | None = None
+        self._looks: tuple[SharedScans, SharedSettlings] | None = None
         self._number: int | None = None
         self._batches: Batches | None = None
         self._previous: RunSession | None = None
@@ -190,16 +191,16 @@ class BookmarkedJob:
         if self._given.choice.option is not Option.DISABLE:
             self.name = key_of(self.store, self.name)
         with reached_by(self.access):
-            layout, scans = Layout.of(self.store, self.name), SharedScans()
+            layout, looks = Layout.of(self.store, self.name), (SharedScans(), SharedSettlings())
         log.info("bookmark %s: share %s, virtual shards %s", self.name, share.text, list(share.numbers))
         with self._references_of_loop():
             for number in share.numbers:
-                yield self._part(number, layout, scans)
+                yield self._part(number, layout, looks)
 
-    def _part(self, number: int, layout: Layout, scans: SharedScans) -> BookmarkedJob:
+    def _part(self, number: int, layout: Layout, looks: tuple[SharedScans, SharedSettlings]) -> BookmarkedJob:
         part = copy.copy(self)
         part.name, part._number = shard_name(self.name, number), number
-        part._layout, part._looks = layout, scans
+        part._layout, part._looks = layout, looks
         part._clear()
         return part
 
@@ -459,10 +460,12 @@ class BookmarkedJob:
         from airflow_bookmarks.spark.reader import BookmarkedReader  # imports pyspark
 
         batches = self._batches
+        scans, settlings = (None, None) if self._looks is None else self._looks
         share = ReadShare(
             number=self._number,
             layout=self._layout,
-            scans=self._looks,
+            scans=scans,
+            settlings=settlings,
             backlog=None if batches is None else batches.backlog(ctx),
             bound=UNBOUND if batches is None else batches.bound,
             clock=self._environment.clock,

@@ -381,6 +381,7 @@ class BookmarkedReader(ByFormat):
         partition_column: str | None = None,
         hash_field: str | None = None,
         hash_expression: str | None = None,
+        shard_by: str | None = None,
         max_rows: int | str | None = None,
         window: timedelta | None = None,
         properties: Mapping[str, str] | None = None,
@@ -417,6 +418,9 @@ class BookmarkedReader(ByFormat):
             partitions: how many parts are read side by side.
             partition_column: a column of integers whose range is split into the parts; default: the first key.
             hash_field, hash_expression: a column, or an expression of the database, by whose hash the parts are made.
+            shard_by: for a sharded job: the column whose hash assigns a row to a virtual shard; its value may change
+                only together with the keys of its row. Default: the last key, or the primary key if rows can have the
+                same keys. It can't be changed later.
             max_rows: the most rows that one run reads; rows with the same keys stay together.
             window: read only the oldest window of this length, aligned to the clock in UTC, of a first key that is a
                 time. If both bounds are given, both apply.
@@ -458,6 +462,7 @@ class BookmarkedReader(ByFormat):
                 hash_field=hash_field,
                 hash_expression=hash_expression,
             ),
+            shard_by=shard_by,
             properties={**self._options, **(properties or {})},
         )
         if compare is not None:

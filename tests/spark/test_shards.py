@@ -108,7 +108,7 @@ def test_other_rule_is_refused(lake: Lake) -> None:
     lake.put(name_in(lake, 0), "a")
     copy(lake, range(1))
     for job in lake.job(shard=range(1, 2)).shards():
-        with pytest.raises(OptionError, match="has read it by 'path'"), job:
+        with pytest.raises(OptionError, match="has read it by shard_by='path'"), job:
             lake.read(job, shard_by="partition")
     with pytest.raises(OptionError, match="'path' or 'partition'"), lake.job("other") as job:
         lake.read(job, shard_by="size")

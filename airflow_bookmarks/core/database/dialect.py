@@ -153,6 +153,14 @@ class Dialect(ABC):
         """Return the opposite of `endless`, in a form that an index serves; it holds for no NULL."""
         return None
 
+    def number_of_hash(self, columns: Sequence[TableColumn], count: int) -> str | None:
+        """Return an expression for a number from 0 to `count` - 1 that a row has for ever, by the text of its columns.
+
+        It is the same in each session, version and copy of the database. `count` is a power of two, at most 256. None:
+        one of the columns has no such text.
+        """
+        return None
+
     def equal(self, keys: Sequence[KeyColumn], values: KeyValues) -> str:
         """Return the condition that the keys have these values."""
         pairs = zip(keys, values, strict=False)

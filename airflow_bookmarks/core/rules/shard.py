@@ -39,7 +39,41 @@ class VirtualShard:
         return f"shard {self.number:02}/{VIRTUAL_SHARDS} by {self.by}"
 
 
-_TEXT = re.compile(rf" shard \d\d/{VIRTUAL_SHARDS} by (\w+)\Z", re.ASCII)
+_KEY, _COLUMN = "key", "column "
+
+
+@dataclass(frozen=True, slots=True)
+class TableShard:
+    """One of the 64 fixed parts of a table: its number, and the column whose hash assigns a row; None: the key.
+
+    Example:
+        >>> str(TableShard(7)), str(TableShard(7, "region"))
+        ('shard 07/64 by key', 'shard 07/64 by column region')
+    """
+
+    number: int
+    column: str | None = None
+
+    @property
+    def by(self) -> str:
+        """What is hashed, as fingerprints have it."""
+        return _KEY if self.column is None else f"{_COLUMN}{self.column}"
+
+    def __str__(self) -> str:
+        return f"shard {self.number:02}/{VIRTUAL_SHARDS} by {self.by}"
+
+
+def said_as(by: str) -> str:
+    """Return what is hashed as a script says it.
+
+    Example:
+        >>> said_as("path"), said_as("column region"), said_as("key")
+        ("shard_by='path'", "shard_by='region'", 'no shard_by (the key of the table)')
+    """
+    return "no shard_by (the key of the table)" if by == _KEY else f"shard_by={by.removeprefix(_COLUMN)!r}"
+
+
+_TEXT = re.compile(rf" shard \d\d/{VIRTUAL_SHARDS} by (\w+|{_COLUMN}.+)\Z", re.ASCII | re.DOTALL)
 
 
 def shard_by_of(fingerprint: str) -> str | None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from airflow_bookmarks.core.errors import ChangeRefusedError, JobUnknownError, NameInvalidError, OptionError
-from airflow_bookmarks.core.rules.shard import ShardBy, shard_by_of, shard_name, shard_names
+from airflow_bookmarks.core.rules.shard import said_as, shard_by_of, shard_name, shard_names
 
 if TYPE_CHECKING:
     from airflow_bookmarks.core.head import Head
@@ -43,8 +43,8 @@ class Layout:
             )
         return cls(job, heads)
 
-    def check_rule(self, ctx: str, by: ShardBy) -> None:
-        """Make sure that no shard has read a context by another rule, by which its files would belong to other shards.
+    def check_rule(self, ctx: str, by: str) -> None:
+        """Make sure that no shard has read a context by another rule, by which its input would belong to other shards.
 
         Raises:
             OptionError: one has.
@@ -54,9 +54,9 @@ class Layout:
             was = None if state is None else shard_by_of(state.fingerprint)
             if was is not None and was != by:
                 raise OptionError(
-                    f"job {self.job!r}, context {ctx!r}: shard_by={by!r}, and {name!r} has read it by {was!r}: files "
-                    "would move to shards that do not know whether they were read. Nothing was read or changed. Use "
-                    f"shard_by={was!r}, or another name for the context, with which everything is read again."
+                    f"job {self.job!r}, context {ctx!r}: {said_as(by)}, and {name!r} has read it by {said_as(was)}: "
+                    "input would move to shards that do not know whether it was read. Nothing was read or changed. Use "
+                    f"{said_as(was)}, or another name for the context, with which everything is read again."
                 )
 
 

@@ -10,11 +10,13 @@ from airflow_bookmarks.core.database.dialect import Dialect, TableColumn
 from airflow_bookmarks.core.database.key import KeyColumn, KeyType
 from airflow_bookmarks.core.database.windows.window import TableKeys
 from airflow_bookmarks.core.errors import DatabaseError, OptionError, SourceError, SourceMissingError
+from airflow_bookmarks.core.rules.shard import VIRTUAL_SHARDS
 from airflow_bookmarks.sources.jdbc.options import AUTO
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from airflow_bookmarks.core.rules.shard import TableShard
     from airflow_bookmarks.sources.jdbc.options import TableOptions
     from airflow_bookmarks.sources.jdbc.position import TablePosition
     from airflow_bookmarks.sources.jdbc.queries import Queries
@@ -172,6 +174,50 @@ def check_same(before: TableKeys, now: TableKeys) -> None:
         f"the bookmark is of rows by {said}, and the keys are {names} now. Nothing was read or changed. Give the keys "
         "of before; or reset the context, and read the table anew."
     )
+
+
+def column_named(
+    queries: Queries, dialect: Dialect, relation: Relation, described: Description, name: str, option: str
+) -> TableColumn:
+    """Return a column of a relation that an option names.
+
+    Raises:
+        OptionError: there is none of that name.
+    """
+    columns = described.columns
+    if relation.parts is None and all(each.name != name for each in columns):
+        asked = dialect.types_query(relation.query or "", [name])
+        columns = () if asked is None else (TableColumn(name, str(queries.rows(asked)[0][0]), True),)
+    for column in columns:
+        if column.name == name:
+            return column
+    raise OptionError(
+        f"{option}={name!r} is no column here; there are {', '.join(each.name for each in columns)}. Nothing was read "
+        "or changed. Names are taken letter by letter."
+    )
+
+
+def shard_condition(
+    queries: Queries, dialect: Dialect, relation: Relation, described: Description, shard: TableShard
+) -> str:
+    """Return the condition that a row belongs to a virtual shard.
+
+    Without a column the last key is hashed; if several rows may have one, the primary key.
+
+    Raises:
+        OptionError: what is to be hashed has no text that is the same for ever.
+    """
+    table = described.table
+    names = [shard.column] if shard.column is not None else [key.name for key in table.ties or table.keys[-1:]]
+    columns = [column_named(queries, dialect, relation, described, name, "shard_by") for name in names]
+    number = dialect.number_of_hash(columns, VIRTUAL_SHARDS)
+    if number is None:
+        raise OptionError(
+            f"rows can't be assigned to virtual shards by {', '.join(f'{c.name} ({c.declared})' for c in columns)}. "
+            "Nothing was read or changed. Give shard_by=<a column of integers, text, dates or UUIDs>, whose value does "
+            "not change unless the keys of its row do."
+        )
+    return f"{number} = {shard.number}"
 
 
 def warn_of_keys(label: str, description: Description, options: TableOptions) -> None:

@@ -98,7 +98,7 @@ class TableKind(SourceKind[TablePlan]):
 
     def locations(self, plan: TablePlan, source: SourceRef) -> Sequence[str]:
         """Return database and table; see `SourceKind.locations`."""
-        return (source.name,)
+        return (f"{plan.recipe.address} {plan.recipe.relation.name}",)
 
     def seek(self, store: BookmarkStore, found: PlanInput, plan: TablePlan, value: str) -> Position:
         """Return the position at the last row that is there now, or behind all rows with a value; see `SourceKind`.

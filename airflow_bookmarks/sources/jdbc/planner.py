@@ -27,11 +27,17 @@ from airflow_bookmarks.core.database.windows.window import (
 )
 from airflow_bookmarks.core.errors import OptionError, SourceError
 from airflow_bookmarks.core.selection.reason import BEFORE_START, NO_KEY, OVER_BOUND, SETTLING
-from airflow_bookmarks.sources.jdbc.catalogue import check_same, describe, server_identity, warn_of_keys
+from airflow_bookmarks.sources.jdbc.catalogue import (
+    check_same,
+    describe,
+    server_identity,
+    shard_condition,
+    warn_of_keys,
+)
 from airflow_bookmarks.sources.jdbc.lookback import Behind, Lookback, check_lookback
 from airflow_bookmarks.sources.jdbc.position import EarlierEnd, TablePlan, TablePosition, kept_seen, newest_seen
 from airflow_bookmarks.sources.jdbc.queries import texts
-from airflow_bookmarks.sources.jdbc.settling import check_seen, now, wait_until_ended, watch
+from airflow_bookmarks.sources.jdbc.settling import Settling, check_seen, now, wait_until_ended, watch
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -43,6 +49,7 @@ if TYPE_CHECKING:
     from airflow_bookmarks.sources.jdbc.options import TableOptions
     from airflow_bookmarks.sources.jdbc.queries import Connect, Queries
     from airflow_bookmarks.sources.jdbc.recipe import Recipe, Relation
+    from airflow_bookmarks.sources.jdbc.settling import SharedSettlings
     from airflow_bookmarks.sources.source import PlanInput
 
 log = logging.getLogger(__name__)
@@ -62,6 +69,8 @@ class TablePlanner:
         label: what messages begin with.
         connect: opens another session.
         recipe: how the source is made again without the script.
+        settlings: what the virtual shards of a task have waited for once.
+        part: the condition for the rows that are read; None: all are.
     """
 
     queries: Queries
@@ -70,6 +79,8 @@ class TablePlanner:
     label: str
     connect: Connect
     pause: Callable[[float], None] = time.sleep
+    settlings: SharedSettlings | None = None
+    part: str | None = None
 
     @property
     def relation(self) -> Relation:
@@ -97,6 +108,20 @@ class TablePlanner:
         else:
             check_same(before.table, table)
         self._check_zone(table)
+        return self._of_part(described)._begun(found, before, described, identity)
+
+    def _of_part(self, described: Description) -> TablePlanner:
+        """Return the planner of the rows that belong to the virtual shard, or itself."""
+        shard = self.recipe.shard
+        if shard is None:
+            return self
+        part = shard_condition(self.queries, self.dialect, self.relation, described, shard)
+        return replace(self, part=part)
+
+    def _begun(
+        self, found: PlanInput, before: TablePosition | None, described: Description, identity: str | None
+    ) -> TablePlan:
+        table = described.table
         skipped, with_nulls = self._nulls(table, is_first=before is None)
         start = before or self._started(found.start, table, identity, skipped)
         return self._planned(described, replace(start, table=table, identity=identity), skipped, with_nulls=with_nulls)
@@ -155,8 +180,13 @@ class TablePlanner:
         )
 
     @property
-    def _source(self) -> str:
+    def _whole(self) -> str:
         return self.relation.sql(self.dialect)
+
+    @property
+    def _source(self) -> str:
+        # A database takes such a query apart, and uses the index of the keys.
+        return self._whole if self.part is None else f"(SELECT * FROM {self._whole} WHERE {self.part}) source_part"
 
     # ---- where the window ends
 
@@ -175,6 +205,8 @@ class TablePlanner:
             moment = now(self.queries, self.dialect) if seen is None else seen.moment
             return newest_seen(start, moment - options.settle + _INSTANT, seen), seen
         check_seen(self.label, self.queries, self.dialect, self.relation.parts)
+        if self.settlings is not None:
+            return self._shared_end(start, at, self.settlings)
         last = self._last(start, at if is_time else None)
         seen = None if is_time else self._seen(last)
         if last is None:
@@ -190,7 +222,46 @@ class TablePlanner:
             return None, seen
         return (self._last(start, began) if is_time else newest_seen(start, began, None)), seen
 
-    def _let_begin(self, last: str, key: KeyColumn, at: datetime) -> None:
+    def _shared_end(
+        self, start: TablePosition, at: datetime, settlings: SharedSettlings
+    ) -> tuple[Mark | None, EarlierEnd | None]:
+        """Return the same for one of several virtual shards, which wait once for all of them.
+
+        What could not come any more behind the wait can't come later either. So each shard ends where the whole table
+        ended before it.
+        """
+        table = start.table
+        is_time = table.keys[0].type.is_time
+        last = self._last(start, at if is_time else None)
+        seen = None if is_time else self._seen(last)
+        if last is None:
+            return None, None
+        key = (self.recipe.address, self.relation, table, self.options)
+        settled = settlings.at(key, lambda: replace(self, part=None)._settled_once(table))
+        before: datetime | None = settled.before
+        if settled.left:
+            began = earliest(settled.left, self.dialect.head_start if is_time else _BETWEEN)
+            before = None if began is None else min(began, settled.before)
+        if before is None or settled.last is None:
+            return None, seen
+        if is_time:
+            return self._last(start, before), None
+        if settled.left:
+            return newest_seen(start, before, None), seen
+        return self._last(start, None, Mark(settled.last)), seen
+
+    def _settled_once(self, table: TableKeys) -> Settling:
+        """Wait until nobody is left who may write behind the present end of the table."""
+        at, is_time = now(self.queries, self.dialect), table.keys[0].type.is_time
+        last = self._one(
+            table, [*self._has_keys(table), *([self._until_cut(table, at)] if is_time else [])], is_backwards=True
+        )
+        with watch(self.label, self.queries, self.dialect, self.connect, self.pause) as watched:
+            has_paused = is_time and last is not None and self._let_begin(last[0], table.keys[0], at)
+            left = wait_until_ended(watched, self.options.settle_for)
+        return Settling(at if has_paused else at - _BETWEEN, last, left)
+
+    def _let_begin(self, last: str, key: KeyColumn, at: datetime) -> bool:
         """Wait a moment if the last row is young: one with an earlier time may not be in the list of who is open yet.
 
         A database reads its clock for a statement first, and then makes a transaction of it.
@@ -200,15 +271,19 @@ class TablePlanner:
             moment = moment.replace(tzinfo=ZoneInfo(self.options.zone or "UTC"))
         if key.type is KeyType.DATE or moment is None or at - moment < _BETWEEN:
             self.pause(_BETWEEN.total_seconds())
+            return True
+        return False
 
     def _as_of_now(self, mark: Mark, table: TableKeys) -> Mark:
         """Return a mark with the rows that have joined it while others were waited for."""
         return joined(mark, Mark(mark.values, self._ties(mark.values, table)))
 
-    def _last(self, start: TablePosition, before: datetime | None) -> Mark | None:
-        """Return the last row behind the position, and before a time if its key is one; None where there is none."""
+    def _last(self, start: TablePosition, before: datetime | None, until: Mark | None = None) -> Mark | None:
+        """Return the last row behind the position, before a time and up to a mark; None where there is none."""
         table = start.table
         conditions = [*self._new(start.mark, table), *self._has_keys(table)]
+        if until is not None:
+            conditions.append(KeyWindow(None, until).condition(self.dialect, table))
         if before is not None:
             conditions.append(self._until_cut(table, before))
         row = self._one(table, conditions, is_backwards=True)
@@ -326,10 +401,11 @@ class TablePlanner:
         table = start.table
         if end is not None or start.mark is None:
             return
+        whole = replace(self, part=None)  # in a part of it the last row may be deleted
         at = [self.dialect.beyond(table.keys, start.mark.values, f"{table.up}=")]
-        if self._one(table, [*at, *self._has_keys(table)]) is not None:
+        if whole._one(table, [*at, *self._has_keys(table)]) is not None:
             return
-        last = self._one(table, self._has_keys(table), is_backwards=True)
+        last = whole._one(table, self._has_keys(table), is_backwards=True)
         if last is None:  # all was deleted, or moved elsewhere: what comes will be new
             return
         raise SourceError(
@@ -348,7 +424,7 @@ class TablePlanner:
         name = self.dialect.quote(table.keys[0].name)
         condition = window.condition(self.dialect, table)
         ends = f"count(*) AS counted, min({name}) AS low, max({name}) AS high"
-        query = f"SELECT {ends} FROM {self._source} WHERE {condition}"
+        query = f"SELECT {ends} FROM {self._whole} WHERE {condition}"  # parts have gaps
         count, low, high = map(int, self.queries.rows(query)[0])
         first = low if window.after is None else int(window.after.values[0]) + 1
         if high - first + 1 != count:

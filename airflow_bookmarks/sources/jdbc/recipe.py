@@ -6,6 +6,7 @@ import hashlib
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from airflow_bookmarks.core.rules.shard import TableShard
 from airflow_bookmarks.sources.jdbc.options import TableOptions
 
 if TYPE_CHECKING:
@@ -38,12 +39,16 @@ class Relation:
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """A relation of a database, and how it is read. `address` names the database, and tells no secret."""
+    """A relation of a database, and how it is read. `address` names the database, and tells no secret.
+
+    `shard` None: all rows are read.
+    """
 
     address: str
     dialect: str
     relation: Relation
     options: TableOptions
+    shard: TableShard | None = None
 
     def bounded(self, bound: Bound) -> Recipe:
         """Return it with another bound."""
@@ -58,6 +63,7 @@ class Recipe:
             "table": None if parts is None else list(parts),
             "query": self.relation.query,
             "options": self.options.stored(),
+            "shard": None if self.shard is None else [self.shard.number, self.shard.column],
         }
 
     @classmethod
@@ -65,4 +71,11 @@ class Recipe:
         """Return what `stored` returned."""
         parts = values["table"]
         relation = Relation(None if parts is None else tuple(parts), values["query"])
-        return cls(values["address"], values["dialect"], relation, TableOptions.of_stored(values["options"]))
+        shard = values.get("shard")
+        return cls(
+            values["address"],
+            values["dialect"],
+            relation,
+            TableOptions.of_stored(values["options"]),
+            None if shard is None else TableShard(*shard),
+        )

@@ -24,9 +24,10 @@ from airflow_bookmarks.core.database.open_transaction import OpenTransaction, st
 from airflow_bookmarks.core.errors import DatabaseError, OptionError, SourceError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 
     from airflow_bookmarks.core.database.dialect import Dialect, Witness
+    from airflow_bookmarks.core.database.key import KeyValues
     from airflow_bookmarks.sources.jdbc.queries import Connect, Queries
 
 log = logging.getLogger(__name__)
@@ -183,6 +184,34 @@ def wait_until_ended(
             int(limit.total_seconds()),
         )
     return left
+
+
+@dataclass(frozen=True, slots=True)
+class Settling:
+    """What was waited for once, of a whole table: whoever asks later may go by it, because what is final stays so.
+
+    Args:
+        before: the time before which no row can be written any more, but by those who are `left`.
+        last: the last keys that the table had before the wait; None: it had no row.
+        left: who was still there when the limit was over.
+    """
+
+    before: datetime
+    last: KeyValues | None
+    left: tuple[OpenTransaction, ...]
+
+
+class SharedSettlings:
+    """The waiting of one task: its virtual shards read one table, and wait once for those who write into it."""
+
+    def __init__(self) -> None:
+        self._kept: dict[Hashable, Settling] = {}
+
+    def at(self, key: Hashable, settle: Callable[[], Settling]) -> Settling:
+        """Return what was waited for under `key`; `settle` waits the first time."""
+        if key not in self._kept:
+            self._kept[key] = settle()
+        return self._kept[key]
 
 
 _NAMED = 5

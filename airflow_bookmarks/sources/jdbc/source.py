@@ -16,24 +16,30 @@ if TYPE_CHECKING:
     from airflow_bookmarks.sources.jdbc.position import TablePlan
     from airflow_bookmarks.sources.jdbc.queries import Connect
     from airflow_bookmarks.sources.jdbc.recipe import Recipe
+    from airflow_bookmarks.sources.jdbc.settling import SharedSettlings
     from airflow_bookmarks.sources.source import PlanInput
 
 KIND = "jdbc"
 
 
 class TableSource:
-    """What is new in one table or query. `connect` opens a session of its database."""
+    """What is new in one table or query. `connect` opens a session of its database.
+
+    Args:
+        settlings: what the virtual shards of a task have waited for once; None: each plan waits by itself.
+    """
 
     kind = KIND
     format: str | None = None
 
-    def __init__(self, connect: Connect, recipe: Recipe, label: str) -> None:
-        self._connect, self.recipe, self._label = connect, recipe, label
+    def __init__(self, connect: Connect, recipe: Recipe, label: str, settlings: SharedSettlings | None = None) -> None:
+        self._connect, self.recipe, self._label, self._settlings = connect, recipe, label, settlings
         self._found: TablePosition | None = None
 
     def ref(self) -> SourceRef:
-        """Return database and table; see `Source.ref`."""
-        return SourceRef(self.kind, f"{self.recipe.address} {self.recipe.relation.name}")
+        """Return database and table; see `Source.ref`. A virtual shard is another source than the whole."""
+        shard = "" if self.recipe.shard is None else f" {self.recipe.shard}"
+        return SourceRef(self.kind, f"{self.recipe.address} {self.recipe.relation.name}{shard}")
 
     def plan(self, found: PlanInput) -> TablePlan:
         """Fix the rows that a run reads; see `Source.plan`."""
@@ -41,7 +47,8 @@ class TableSource:
         with self._connect() as queries:
             dialect = dialect_named(self.recipe.dialect)
             warn_if_untried(dialect)
-            return TablePlanner(queries, dialect, self.recipe, self._label, self._connect).plan(found)
+            planner = TablePlanner(queries, dialect, self.recipe, self._label, self._connect, settlings=self._settlings)
+            return planner.plan(found)
 
     def advance(self, plan: TablePlan) -> Position | None:
         """Return the position behind the window of a plan; see `Source.advance`."""
@@ -60,4 +67,4 @@ class TableSource:
 
     def bounded(self, bound: Bound) -> TableSource:
         """Return the same source that plans no more than `bound`."""
-        return TableSource(self._connect, self.recipe.bounded(bound), self._label)
+        return TableSource(self._connect, self.recipe.bounded(bound), self._label, self._settlings)

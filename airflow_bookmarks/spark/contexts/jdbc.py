@@ -13,10 +13,10 @@ from airflow_bookmarks.core.errors import OptionError
 from airflow_bookmarks.databases.address import DatabaseAddress
 from airflow_bookmarks.databases.client import why_no_client
 from airflow_bookmarks.databases.database import open_database
-from airflow_bookmarks.databases.dialects import dialect_named
 from airflow_bookmarks.sources.jdbc.recipe import Recipe, Relation
 from airflow_bookmarks.sources.jdbc.source import TableSource
 from airflow_bookmarks.spark.contexts.columns import ContextFrames, settled
+from airflow_bookmarks.spark.contexts.options import check_text
 from airflow_bookmarks.spark.contexts.spark_queries import SparkQueries
 from airflow_bookmarks.spark.readers.jdbc import TableReader, in_portions, spark_url
 
@@ -62,7 +62,11 @@ class TableReadOptions:
     query: str | None
     options: TableOptions
     partitions: PartitionOptions
+    shard_by: str | None
     properties: Mapping[str, str]
+
+    def __post_init__(self) -> None:
+        check_text("shard_by", self.shard_by)
 
     @property
     def relation(self) -> Relation:
@@ -82,7 +86,7 @@ def read_table(scope: ReadScope, url: str, wanted: TableReadOptions) -> DataFram
     """Plan what is new in a table, store the plan, and return a frame over it.
 
     Raises:
-        OptionError: an option that would open the window, or does not fit; or the job is sharded.
+        OptionError: an option that would open the window, or does not fit.
         SourceError: it can't be planned.
     """
     check_table_read(scope, wanted)
@@ -91,11 +95,12 @@ def read_table(scope: ReadScope, url: str, wanted: TableReadOptions) -> DataFram
     bound = scope.share.bound
     options = wanted.options if not bound.is_given else replace(wanted.options, bound=_bound(scope, wanted))
     scope.options.check_ends(options.bound)
-    recipe = Recipe(str(address), login.dialect, wanted.relation, options)
+    shard = scope.share.table_shard(scope.ctx, wanted.shard_by)
+    recipe = Recipe(str(address), login.dialect, wanted.relation, options, shard)
     if recipe.relation.parts is not None:  # what a query reads is not known
         scope.inputs.note_table(recipe.address, SinkTable.of_parts(recipe.relation.parts))
     reader = _reader(scope, login, recipe, wanted)
-    source = TableSource(reader.connect, recipe, scope.label)
+    source = TableSource(reader.connect, recipe, scope.label, scope.share.settlings)
     plan = scope.run.plan(scope.ctx, source, on_source_change=scope.options.on_source_change)
     return settled(scope, plan, _TableFrames(scope, reader))
 
@@ -117,8 +122,6 @@ def check_table_read(scope: ReadScope, wanted: TableReadOptions) -> None:
     for name in wanted.properties:
         if name.lower() in _REFUSED:
             raise scope.refused(f"property {name!r} can't be used under a bookmark; {_REFUSED[name.lower()]}")
-    if scope.share.is_shard:
-        raise scope.refused("a table in a sharded job, each of whose shards would read all of it")
     if scope.format is not None:
         raise scope.refused(f"format {scope.format!r}: a table has none")
     if scope.schema is not None:
@@ -126,16 +129,9 @@ def check_table_read(scope: ReadScope, wanted: TableReadOptions) -> None:
 
 
 def _reader(scope: ReadScope, login: DatabaseLogin, recipe: Recipe, wanted: TableReadOptions) -> TableReader:
-    dialect = dialect_named(recipe.dialect)
     properties = {**login.jdbc_properties(), **in_portions(wanted.properties)}
-    return TableReader(
-        spark_url(login),
-        recipe.relation.sql(dialect),
-        recipe.dialect,
-        properties,
-        wanted.partitions,
-        connecting(scope, login),
-    )
+    connect = connecting(scope, login)
+    return TableReader(spark_url(login), recipe.dialect, properties, wanted.partitions, connect)
 
 
 def connecting(scope: ReadScope, login: DatabaseLogin) -> Connect:

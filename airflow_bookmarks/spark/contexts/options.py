@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from airflow_bookmarks.core.errors import OptionError
 from airflow_bookmarks.core.option import check_choice
 from airflow_bookmarks.core.rules.schema import InferSchema, OnSchemaChange
-from airflow_bookmarks.core.rules.shard import ShardBy, VirtualShard, check_shard_by
+from airflow_bookmarks.core.rules.shard import ShardBy, TableShard, VirtualShard, check_shard_by
 from airflow_bookmarks.core.selection.bound import UNBOUND, Bound
 from airflow_bookmarks.lifecycle.protocol.source_cleanup import Disposal
 from airflow_bookmarks.lifecycle.state.quarantine import OnCorrupt
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from airflow_bookmarks.lifecycle.history.shards import Layout
     from airflow_bookmarks.sources.files.scan import SharedScans
+    from airflow_bookmarks.sources.jdbc.settling import SharedSettlings
     from airflow_bookmarks.spark.readers.files import Way
 
 # Options of a selection of files that a script gives elsewhere, or in other words.
@@ -47,8 +48,8 @@ class ReadOptions:
     def __post_init__(self) -> None:
         check_choice("on_source_change", self.on_source_change, OnSourceChange)
         check_choice("on_schema_change", self.on_schema_change, OnSchemaChange)
-        _check_text("watermark_column", self.watermark_column)
-        _check_text("deleted_when", self.deleted_when)
+        check_text("watermark_column", self.watermark_column)
+        check_text("deleted_when", self.deleted_when)
         if not isinstance(self.count_rows, bool):
             raise OptionError(f"count_rows={self.count_rows!r}: expected True or False. Nothing was read or changed.")
 
@@ -99,7 +100,7 @@ class FileReadOptions:
         check_shard_by(self.shard_by)
         check_choice("on_corrupt", self.on_corrupt, OnCorrupt)
         check_choice("on_missing", self.on_missing, OnMissing)
-        _check_text("moved_from", self.moved_from)
+        check_text("moved_from", self.moved_from)
 
     def given(self) -> list[str]:
         """Return the names of the options that are not the default."""
@@ -138,10 +139,15 @@ class UpstreamReadOptions:
 
     def __post_init__(self) -> None:
         check_choice("on_rewind", self.on_rewind, OnRewind)
-        _check_text("output", self.output)
+        check_text("output", self.output)
 
 
-def _check_text(name: str, value: object) -> None:
+def check_text(name: str, value: object) -> None:
+    """Make sure that an option is text, or None.
+
+    Raises:
+        OptionError: it is something else, or empty.
+    """
     if value is not None and not (isinstance(value, str) and value):
         raise OptionError(f"{name}={value!r}: expected text, or None. Nothing was read or changed.")
 
@@ -150,7 +156,7 @@ def _check_text(name: str, value: object) -> None:
 class ReadShare:
     """What one run of a loop reads of a context: a virtual shard, a batch, or all of it.
 
-    `scans` and `backlog` are what it shares with the other runs of its loop, `bound` is that of the loop.
+    `scans`, `settlings` and `backlog` are what it shares with the other runs of its loop, `bound` is that of the loop.
     """
 
     number: int | None
@@ -159,6 +165,7 @@ class ReadShare:
     backlog: Backlog | None
     bound: Bound
     clock: Callable[[], datetime]
+    settlings: SharedSettlings | None = None
 
     @property
     def is_shard(self) -> bool:
@@ -174,6 +181,17 @@ class ReadShare:
         if self.layout is not None:
             self.layout.check_rule(ctx, by)
         return None if self.number is None else VirtualShard(self.number, by)
+
+    def table_shard(self, ctx: str, column: str | None) -> TableShard | None:
+        """Return the virtual shard of a table to read; None for a job without shards.
+
+        Raises:
+            OptionError: other shards share this context out by something else.
+        """
+        shard = None if self.number is None else TableShard(self.number, column)
+        if self.layout is not None and shard is not None:
+            self.layout.check_rule(ctx, shard.by)
+        return shard
 
     def bounded(self, given: Bound) -> Bound:
         """Return the bound of a read: its own if it has any, else that of the loop."""

@@ -33,13 +33,11 @@ class TableReader:
 
     Args:
         url: of JDBC, without a secret.
-        source: what is read, as SQL.
         properties: those of Spark's JDBC source, user and password among them; they stay in the driver.
         connect: opens a session for the planner; here for the ends of a column to split by.
     """
 
     url: str
-    source: str
     dialect: str
     properties: Mapping[str, str] = field(repr=False)
     partitions: PartitionOptions
@@ -53,7 +51,7 @@ class TableReader:
         dialect = dialect_named(self.dialect)
         condition = plan.window.condition(dialect, plan.leads_to.table)
         parts = [condition] if plan.is_empty else [f"({condition}) AND {each}" for each in self._parts(plan, condition)]
-        return spark.read.jdbc(self.url, self.source, predicates=parts, properties=dict(self.properties))
+        return spark.read.jdbc(self.url, plan.source, predicates=parts, properties=dict(self.properties))
 
     def _parts(self, plan: TablePlan, condition: str) -> Sequence[str]:
         dialect, wanted = dialect_named(self.dialect), self.partitions
@@ -66,7 +64,7 @@ class TableReader:
         key = plan.leads_to.table.keys[0]
         if wanted.column is None and key.type is not KeyType.INTEGER:
             return hashed(dialect, ", ".join([dialect.as_text(key)]), wanted.partitions)
-        return ranges_of(self.connect, dialect, self.source, wanted.column or key.name, condition, wanted.partitions)
+        return ranges_of(self.connect, dialect, plan.source, wanted.column or key.name, condition, wanted.partitions)
 
 
 def ranges_of(connect: Connect, dialect: Dialect, source: str, name: str, condition: str, count: int) -> Sequence[str]:

@@ -17,6 +17,7 @@ from airflow_bookmarks.core.errors import NameInvalidError, OptionError
 from airflow_bookmarks.core.rules.shard import (
     VIRTUAL_SHARDS,
     ShardShare,
+    TableShard,
     VirtualShard,
     check_shard_by,
     owners,
@@ -190,6 +191,8 @@ def test_fingerprint_says_what_is_hashed() -> None:
     assert shard_by_of(f"files:/raw {VirtualShard(63, 'partition')}") == "partition"
     assert shard_by_of("files:/raw") is None
     assert shard_by_of("files:/raw shard 01/64 by path/data") is None
+    assert shard_by_of(f"jdbc:conn:shop orders {TableShard(7, 'Line No')}") == "column Line No"
+    assert shard_by_of(f"jdbc:conn:shop orders {TableShard(7)}") == "key"
 
 
 def test_share_travels_in_the_settings() -> None:

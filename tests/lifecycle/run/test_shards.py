@@ -339,7 +339,7 @@ def test_other_rule_is_refused_before_anything_is_read(shop: Shop) -> None:
     put(shop, ["m=1/a"])
     Task(shop).run_all(shards(2))
     layout = Layout.of(shop.store, JOB)
-    with pytest.raises(OptionError, match="has read it by 'path'"):
+    with pytest.raises(OptionError, match="has read it by shard_by='path'"):
         layout.check_rule("raw", "partition")
     layout.check_rule("raw", "path")
     layout.check_rule("another", "partition")

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
 import pytest
 
+from airflow_bookmarks.core.database.dialect import TableColumn
+from airflow_bookmarks.core.rules.shard import VIRTUAL_SHARDS, TableShard
 from airflow_bookmarks.databases.database import Database, open_database
 from airflow_bookmarks.sources.jdbc import lookback
 from airflow_bookmarks.sources.jdbc.planner import TablePlanner
+from airflow_bookmarks.sources.jdbc.source import TableSource
 from airflow_bookmarks.sources.source import PlanInput
 from tests.databases.servers import new_database
 from tests.sources.jdbc.shop import Shop
@@ -56,7 +60,7 @@ def big(request: pytest.FixtureRequest) -> Iterator[Shop]:
 
 @pytest.mark.parametrize("keys", [("id",), ("at", "id"), ("at",), ("n",)], ids=",".join)
 def test_nothing_new_is_found_by_the_index_alone(big: Shop, keys: tuple[str, ...]) -> None:
-    check_index(big, keys, None)
+    check_by_index(big, big.source(table="big", keys=keys, zone="UTC"), 2)
 
 
 @pytest.mark.parametrize("keys", [("id",), ("at", "id"), ("at",), ("n",)], ids=",".join)
@@ -64,11 +68,20 @@ def test_late_rows_are_looked_for_in_the_trailing_window_alone(
     big: Shop, keys: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(lookback, "_AT_FIRST", 30)
-    check_index(big, keys, timedelta(seconds=3))
+    check_by_index(big, big.source(table="big", keys=keys, zone="UTC", lookback=timedelta(seconds=3)), 3)
 
 
-def check_index(big: Shop, keys: tuple[str, ...], wanted: timedelta | None) -> None:
-    source = big.source(table="big", keys=keys, zone="UTC", lookback=wanted)
+@pytest.mark.parametrize("keys", [("id",), ("at", "id")], ids=",".join)
+def test_nothing_new_in_a_shard_is_found_by_the_index_alone(big: Shop, keys: tuple[str, ...]) -> None:
+    number = big.dialect.number_of_hash(
+        [TableColumn("id", "integer" if big.dialect.name == "postgresql" else "int", False)], VIRTUAL_SHARDS
+    )
+    ((last,),) = big.rows(f"SELECT {number} FROM big WHERE id = {ROWS}")
+    recipe = replace(big.source(table="big", keys=keys, zone="UTC").recipe, shard=TableShard(int(last)))
+    check_by_index(big, TableSource(lambda: open_database(big.login), recipe, "big"), 2)
+
+
+def check_by_index(big: Shop, source: TableSource, least: int) -> None:
     big.position = source.plan(PlanInput(None)).leads_to.encode()
 
     with open_database(big.login) as database:
@@ -79,7 +92,7 @@ def check_index(big: Shop, keys: tuple[str, ...], wanted: timedelta | None) -> N
         looked_at = {sql: _looked_at(database, sql) for sql in asked}
 
     assert plan.is_empty
-    assert len(asked) >= (2 if wanted is None else 3)
+    assert len(asked) >= least
     assert {sql: rows for sql, rows in looked_at.items() if rows > MOST_LOOKED_AT} == {}
 
 

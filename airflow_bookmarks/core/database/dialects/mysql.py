@@ -115,6 +115,25 @@ class MySQL(Dialect):
             return f"CAST({name} + 0e0 AS CHAR)"
         return f"CAST({name} + 0 AS CHAR)" if declared.startswith("bit") else f"CAST({name} AS BINARY)"
 
+    def number_of_hash(self, columns: Sequence[TableColumn], count: int) -> str | None:
+        """Return the number by the first byte of a SHA-256; see `Dialect.number_of_hash`."""
+        texts = [self._lasting_text(column) for column in columns]
+        known = [text for text in texts if text is not None]
+        if len(known) < len(texts):
+            return None
+        text = known[0] if len(known) == 1 else f"concat_ws('/', {', '.join(known)})"
+        return f"(coalesce(ord(unhex(sha2(convert({text} USING utf8mb4), 256))), 0) & {count - 1})"
+
+    def _lasting_text(self, column: TableColumn) -> str | None:
+        """Return the text of a column that no setting of a session changes: `sql_mode` may pad a CHAR with blanks."""
+        found = _DECLARED.match(column.declared.lower())
+        key, name = None if found is None else _TYPES.get(found[1]), self.quote(column.name)
+        if key is KeyType.INTEGER:
+            return f"CAST({name} + 0 AS CHAR)"
+        if key is KeyType.DATE:
+            return f"date_format({name}, '%Y-%m-%d')"
+        return f"trim(TRAILING ' ' FROM {name})" if key in (KeyType.TEXT, KeyType.UUID) else None
+
     def columns_query(self, parts: Sequence[str]) -> str:
         """Return the query for the columns of a table or view; see `Dialect.columns_query`."""
         return f"""

@@ -103,6 +103,26 @@ class PostgreSQL(Dialect):
         values = ", ".join(self.quote(each.name) for each in columns)
         return f"left(encode(sha256(convert_to(CAST(ROW({values}) AS text), 'UTF8')), 'hex'), 16)"
 
+    def number_of_hash(self, columns: Sequence[TableColumn], count: int) -> str | None:
+        """Return the number by the first byte of a SHA-256; see `Dialect.number_of_hash`.
+
+        PostgreSQL's own `hashtext` may differ between versions and platforms, and MD5 is missing under FIPS.
+        """
+        texts = [self._lasting_text(column) for column in columns]
+        known = [text for text in texts if text is not None]
+        if len(known) < len(texts):
+            return None
+        text = known[0] if len(known) == 1 else f"concat_ws('/', {', '.join(known)})"
+        return f"(coalesce(get_byte(sha256(convert_to({text}, 'UTF8')), 0), 0) & {count - 1})"
+
+    def _lasting_text(self, column: TableColumn) -> str | None:
+        """Return the text of a column that no setting of a session changes."""
+        name, declared = self.quote(column.name), _LENGTH.sub("", column.declared)
+        key = KeyType.TEXT if declared == "character" else _TYPES.get(" ".join(declared.split()))
+        if key in (KeyType.INTEGER, KeyType.UUID, KeyType.TEXT):
+            return f"CAST({name} AS text)"
+        return f"to_char({name}, 'YYYY-MM-DD')" if key is KeyType.DATE else None
+
     def columns_query(self, parts: Sequence[str]) -> str:
         """Return the query for the columns of a table or view; see `Dialect.columns_query`."""
         return f"""
