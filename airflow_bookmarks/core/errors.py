@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from airflow_bookmarks.core.text.cause import cause_of
 from airflow_bookmarks.core.text.redaction import redacted
 
 if TYPE_CHECKING:
@@ -135,6 +136,21 @@ class ShardsLeftError(BookmarkError):
             f"unless they have run since. What happened: {why}"
         )
         self.job, self.done, self.left, self.refused = job, tuple(done), tuple(left), dict(refused)
+
+
+class PartitionsFailedError(BookmarkError):
+    """Raised at the end of a loop over partitions (`job.partitions`) if some failed: these stay where they were.
+
+    `failed` are their exceptions by name ("region='eu'"); they are chained as an `ExceptionGroup`.
+    """
+
+    def __init__(self, job: str, failed: Mapping[str, Exception]) -> None:
+        self.failed = dict(failed)
+        named = "; ".join(f"{name}: {cause_of(error)}" for name, error in failed.items())
+        super().__init__(
+            f"job {job!r}: {len(failed)} partitions failed, and stay where they were; all others are committed. A "
+            f"retry reads the failed ones alone. {named}"
+        )
 
 
 class FencedError(BookmarkError):

@@ -73,3 +73,21 @@ class UpstreamWindow:
     changes: int
     runs: tuple[tuple[int, int], ...] = ()
     replaced: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class PlanPart:
+    """One part of a source that a run reads by itself: the rows that have one value in a column, or one partition.
+
+    `value` is its exact text; None: NULL.
+
+    Example:
+        >>> str(PlanPart("region", "eu")), str(PlanPart("region", None))
+        ("region='eu'", 'region=NULL')
+    """
+
+    column: str
+    value: str | None
+
+    def __str__(self) -> str:
+        return f"{self.column}={'NULL' if self.value is None else repr(self.value)}"

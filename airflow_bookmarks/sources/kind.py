@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from airflow_bookmarks.core.ledger.file_ledger import Ledger, Load
     from airflow_bookmarks.core.order import Order
+    from airflow_bookmarks.core.plan import PlanPart
     from airflow_bookmarks.core.position import Position, UpstreamPosition
     from airflow_bookmarks.core.rules.start import Start
     from airflow_bookmarks.core.run import PlanEntry, SourceRef
@@ -116,6 +117,18 @@ class SourceKind(ABC, Generic[P]):
             StateCorruptError: it can't be read.
         """
         return None
+
+    def part_of(self, plan: P) -> PlanPart | None:
+        """Return the part of its source that a plan reads by itself; None: it reads what is new in all of it."""
+        return None
+
+    def parts_left(self, position: bytes, execution: str) -> Sequence[PlanPart]:
+        """Return the parts that an execution has found, and that a stored position counts as not read.
+
+        Raises:
+            StateCorruptError: it can't be read.
+        """
+        return ()
 
     def ledger(self, position: bytes, load: Load) -> Ledger | None:
         """Return the files that a stored position knows; None if it knows none by name.

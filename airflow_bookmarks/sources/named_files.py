@@ -10,6 +10,7 @@ from airflow_bookmarks.sources.kind import SourceKind
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from airflow_bookmarks.core.plan import PlanPart
     from airflow_bookmarks.core.run import SourceRef
     from airflow_bookmarks.core.selection.listing import Listing
 
@@ -22,6 +23,10 @@ class NamedFilesKind(SourceKind[FilePlan]):
     def locations(self, plan: FilePlan, source: SourceRef) -> Sequence[str]:
         """Return the roots of a plan; see `SourceKind.locations`."""
         return plan.roots
+
+    def part_of(self, plan: FilePlan) -> PlanPart | None:
+        """Return the partition whose files a plan reads; see `SourceKind.part_of`."""
+        return plan.part
 
     def files_of(self, plan: FilePlan) -> Listing:
         """Return the files that a plan reads; see `SourceKind.files_of`."""

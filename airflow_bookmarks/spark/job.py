@@ -8,7 +8,15 @@ from contextlib import ExitStack, contextmanager
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from airflow_bookmarks.core.errors import MisuseError, OptionError
+from airflow_bookmarks.core.errors import (
+    ChangedMeanwhileError,
+    FencedError,
+    MisuseError,
+    OptionError,
+    PartitionsFailedError,
+    PublishError,
+    StoreError,
+)
 from airflow_bookmarks.core.job import check_name
 from airflow_bookmarks.core.option import Option, check_choice
 from airflow_bookmarks.core.rules.emptiness import WhenEmpty
@@ -23,6 +31,7 @@ from airflow_bookmarks.lifecycle.state.manifest import Manifests
 from airflow_bookmarks.sinks.staging import OnUnknownRuns
 from airflow_bookmarks.sources.files.scan import SharedScans
 from airflow_bookmarks.sources.jdbc.settling import SharedSettlings
+from airflow_bookmarks.sources.part_loop import PartLoop
 from airflow_bookmarks.spark.arguments import Arguments
 from airflow_bookmarks.spark.contexts.options import Batches, ReadOptions, ReadShare
 from airflow_bookmarks.spark.inputs import Inputs, state_folders
@@ -58,6 +67,9 @@ NO_STREAM = (
     "a Spark stream keeps its own position, in its checkpoint, and two positions of one source would part. Nothing was "
     "read or changed. Use spark.readStream and writeStream without a bookmark, or job.read(...) on a schedule."
 )
+
+# Errors after which no other value could be read either, or of a run that is committed.
+_ENDS_THE_LOOP = (FencedError, ChangedMeanwhileError, PublishError, StoreError)
 
 
 class BookmarkedJob:
@@ -153,6 +165,7 @@ class BookmarkedJob:
         self._looks: tuple[SharedScans, SharedSettlings] | None = None
         self._number: int | None = None
         self._batches: Batches | None = None
+        self._loop: PartLoop | None = None
         self._previous: RunSession | None = None
         self._references: References | None = None
         self._clear()
@@ -237,10 +250,10 @@ class BookmarkedJob:
                     batch.write(flights, "clean").save("/lake/clean/flights")
         """
         bound = Bound.of(max_files=max_files, max_bytes=max_bytes, max_rows=max_rows, window=window)
-        if self._run is not None:
+        if self._run is not None or self._loop is not None:
             raise MisuseError(
-                f"job {self.name!r} has begun, and each batch is a run of its own. Nothing moved. Write `for batch in "
-                "BookmarkedJob(...).batches(...):` and, in it, `with batch:`."
+                f"job {self.name!r} has begun, or is a partition, and each batch is a run of its own. Nothing moved. "
+                "Write `for batch in BookmarkedJob(...).batches(...):` and, in it, `with batch:`."
             )
         return self._drained(Batches(bound))
 
@@ -286,6 +299,90 @@ class BookmarkedJob:
             if run is not None:
                 run.leave()
 
+    # ---- partitions
+
+    def partitions(self, ctx: str) -> Iterator[BookmarkedJob]:
+        """Yield a job for each part of a source that has new input; each is a run of its own with its own commit.
+
+        Parts are the values of a column, `job.read(ctx).jdbc(..., per="region")`, or partitions of files,
+        `job.read(ctx).files(per_partition=True)`. The first read fixes which of them are new. An exception within
+        `with part:` leaves its part where it was; the loop goes on with the others, and raises at its end. A retry of
+        the same execution reads what failed. With `pause` and `disable` the loop reads the same and changes nothing.
+
+        Args:
+            ctx: the context that is read; a run of the loop reads no other one. `job.reference` is for lookups.
+
+        Raises:
+            PartitionsFailedError: at the end of the loop, if values failed; it names them, and has their exceptions.
+            MisuseError: the job has begun; or a part of the loop does not read the context.
+
+        Example:
+            for part in BookmarkedJob(spark).partitions("orders"):
+                with part:
+                    orders = part.read("orders").jdbc("conn:shop", "orders", keys=["id"], per="region")
+                    part.write(orders, "copy").save("/lake/orders")
+        """
+        check_name("context", ctx)
+        if self._run is not None or self._batches is not None:
+            raise MisuseError(
+                f"job {self.name!r} has begun, or is a batch, and each partition is a run of its own. Nothing moved. "
+                "Write `for part in BookmarkedJob(...).partitions(...):` and, in it, `with part:`."
+            )
+        return self._in_parts(PartLoop(ctx))
+
+    def _in_parts(self, loop: PartLoop) -> Iterator[BookmarkedJob]:
+        with self._references_of_loop():
+            part = self._next_part(loop, None)
+            try:
+                while True:
+                    yield part
+                    run = part._ended_part(loop)
+                    if loop.is_over:
+                        break
+                    part = part._next_part(loop, run)
+            finally:
+                part._leave()
+        if loop.failed:
+            failed = {str(value): error for value, error in loop.failed.items()}
+            raise PartitionsFailedError(self.name, failed) from ExceptionGroup("failed", list(failed.values()))
+        log.info("bookmark %s: %d partitions are read", part.name, len(loop.taken))
+
+    def _next_part(self, loop: PartLoop, previous: RunSession | None) -> BookmarkedJob:
+        part = copy.copy(self)
+        part._loop, part._previous = loop, previous
+        part._looks = self._looks or (SharedScans(), SharedSettlings())
+        part._clear()
+        loop.begin()
+        return part
+
+    def _ended_part(self, loop: PartLoop) -> RunSession | None:
+        """Return the run behind which the loop goes on; None if its value has failed, and another run has to begin."""
+        if loop.current in loop.failed:
+            return None
+        if self._is_aborted or self._run is None or self._summary is None or not loop.is_read:
+            raise MisuseError(
+                f"job {self.name!r}: a part of the loop was not run to its end, or did not read {loop.ctx!r}: the next "
+                "one would read the same. The parts before it are committed, nothing after them. Write `with part:` "
+                f"around what each of them does, and in it `part.read({loop.ctx!r})`."
+            )
+        if not loop.is_planned:  # a replay, or a window of runs: its plan is a stored one
+            loop.is_over = True
+        return self._run if self._run.goes_on else None
+
+    def _is_kept_for_later(self, error: BaseException) -> bool:
+        """Whether an error is that of one value of a loop, which goes on with the others."""
+        loop = self._loop
+        if (
+            loop is None
+            or loop.current is None
+            or isinstance(error, _ENDS_THE_LOOP)
+            or not isinstance(error, Exception)
+        ):
+            return False
+        loop.failed[loop.current] = error
+        log.error("bookmark %s: %s failed and stays where it was: %s", self.name, loop.current, cause_of(error))
+        return True
+
     @contextmanager
     def _references_of_loop(self) -> Iterator[None]:
         """Let the jobs of a loop share what they read as references; an outer loop shares its own."""
@@ -324,9 +421,7 @@ class BookmarkedJob:
         if self._given.choice.option is not Option.DISABLE and self._previous is None:
             self.name = key_of(self.store, self.name)  # another name, which a rename gave, is that job
         self._run = (
-            begin_run(
-                self._given, self.name, self._environment, in_batches=self._batches is not None, shard=self._number
-            )
+            begin_run(self._given, self.name, self._environment, in_batches=self._in_loop, shard=self._number)
             if self._previous is None
             else self._previous.following()
         )
@@ -337,6 +432,11 @@ class BookmarkedJob:
             self.abort(cause_of(error))  # the `with` block is not entered, so nothing else would
             raise
         return self
+
+    @property
+    def _in_loop(self) -> bool:
+        """Whether the execution may go on with another run after this one."""
+        return self._batches is not None or self._loop is not None
 
     def _prepare_manifests(self, run: RunSession) -> None:
         uri = self._given.manifest_uri
@@ -388,11 +488,11 @@ class BookmarkedJob:
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    ) -> bool | None:
         if error is None:
             if self._summary is None and not self._is_aborted:
                 self._commit_or_abort()
-            return
+            return None
         if isinstance(error, SystemExit):
             log.warning(
                 "bookmark %s: sys.exit(%r) inside the block: nothing is committed. Leave the block first.",
@@ -400,13 +500,15 @@ class BookmarkedJob:
                 error.code,
             )
         self.abort(cause_of(error))
+        return self._is_kept_for_later(error) or None
 
     def _commit_or_abort(self) -> None:
         try:
             self.commit()
         except BaseException as error:
             self.abort(cause_of(error))
-            raise
+            if not self._is_kept_for_later(error):
+                raise
 
     # ---- reading and writing
 
@@ -459,13 +561,20 @@ class BookmarkedJob:
         self._check_spark()
         from airflow_bookmarks.spark.reader import BookmarkedReader  # imports pyspark
 
-        batches = self._batches
+        loop, batches = self._loop, self._batches
+        if loop is not None and ctx != loop.ctx:
+            raise OptionError(
+                f"job {self.name!r}, context {ctx!r}: this loop is over the partitions of {loop.ctx!r}, and the first "
+                f"of its runs alone would read anything of {ctx!r}. Nothing was read or changed. Read lookups with "
+                "job.reference(name)."
+            )
         scans, settlings = (None, None) if self._looks is None else self._looks
         share = ReadShare(
             number=self._number,
             layout=self._layout,
             scans=scans,
             settlings=settlings,
+            loop=loop,
             backlog=None if batches is None else batches.backlog(ctx),
             bound=UNBOUND if batches is None else batches.bound,
             clock=self._environment.clock,
@@ -744,8 +853,9 @@ class BookmarkedJob:
                 f"job {self.name!r}: mode 'overwrite' of {target!r} by a shard would delete what the others wrote. "
                 "Nothing was written or committed. Append."
             )
-        if overwrites and self._batches is not None:
+        if overwrites and self._in_loop:
+            one, more = ("batch", "batches") if self._loop is None else ("partition", "partitions")
             raise OptionError(
-                f"job {self.name!r}: mode 'overwrite' of {target!r} by a batch would delete what the batches before it "
+                f"job {self.name!r}: mode 'overwrite' of {target!r} by a {one} would delete what the {more} before it "
                 "wrote. Nothing was written or committed. Append, or read all in one run."
             )

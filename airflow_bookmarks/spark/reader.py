@@ -170,6 +170,7 @@ class BookmarkedReader(ByFormat):
         partition_time: str | None = None,
         reread: str | None = None,
         shard_by: ShardBy = "path",
+        per_partition: bool = False,
         infer_schema: InferSchema = "sample",
         read_by: Way | None = None,
     ) -> BookmarkedReader:
@@ -231,6 +232,8 @@ class BookmarkedReader(ByFormat):
                 the path below the loaded one. A bound never splits a group (docs/getting-started/choosing_a_sink.md).
             shard_by: for a sharded job: what assigns a file to a virtual shard: its "path" (default), or its
                 "partition", so that one shard reads all files of a partition. It can't be changed later.
+            per_partition: in `job.partitions`: read one partition (`name=value` folders) at a time, each with a commit
+                of its own.
             infer_schema: without .schema(...): which files to inspect for columns: "sample" (default), a sample if
                 there are more than 100 (1,000 for formats that carry their schema); "all"; or "last", none of them: the
                 columns of the last run are used, and new ones are not read.
@@ -278,6 +281,7 @@ class BookmarkedReader(ByFormat):
             moved_from=moved_from,
             on_corrupt=on_corrupt,
             shard_by=shard_by,
+            per_partition=per_partition,
             infer_schema=infer_schema,
             read_by=read_by,
         )
@@ -382,6 +386,7 @@ class BookmarkedReader(ByFormat):
         hash_field: str | None = None,
         hash_expression: str | None = None,
         shard_by: str | None = None,
+        per: str | None = None,
         max_rows: int | str | None = None,
         window: timedelta | None = None,
         properties: Mapping[str, str] | None = None,
@@ -421,6 +426,7 @@ class BookmarkedReader(ByFormat):
             shard_by: for a sharded job: the column whose hash assigns a row to a virtual shard; its value may change
                 only together with the keys of its row. Default: the last key, or the primary key if rows can have the
                 same keys. It can't be changed later.
+            per: in `job.partitions`: the column whose values are read one by one, each with a commit of its own.
             max_rows: the most rows that one run reads; rows with the same keys stay together.
             window: read only the oldest window of this length, aligned to the clock in UTC, of a first key that is a
                 time. If both bounds are given, both apply.
@@ -454,6 +460,7 @@ class BookmarkedReader(ByFormat):
                 lookback=lookback,
                 zone=zone,
                 on_null=on_null,
+                per=per,
                 bound=Bound.of(max_rows=max_rows, window=window),
             ),
             partitions=PartitionOptions(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from pyspark.sql import DataFrame
 
-from airflow_bookmarks.core.errors import OptionError, SchemaChangedError
+from airflow_bookmarks.core.errors import MisuseError, OptionError, PartitionsFailedError, SchemaChangedError
 from airflow_bookmarks.databases.dialects import registered
 from airflow_bookmarks.lifecycle.changes.change import rewind, set_position
 from airflow_bookmarks.lifecycle.inspect.pending import pending
@@ -322,3 +322,208 @@ def test_table_of_an_own_dialect_is_read_once(lake: Lake, tmp_path: Path) -> Non
                 found.append(ids(frame))
 
     assert found == [[1, 2], [3, 40]]
+
+
+def test_shares_of_a_table_are_disjoint_and_complete(lake: Lake, shop: Shop) -> None:
+    add(shop, *range(4, 200))
+    found: list[int] = []
+    for shard in ("0/16", "1/16"):
+        for job in lake.job(shard=shard).shards():
+            with job:
+                found += ids(read(job))
+    assert len(found) == len(set(found)) > 5
+    for shard in ("0/16", "2/17"):
+        for job in lake.job(shard=shard).shards():
+            with job:
+                assert not set(ids(read(job, partitions=2))) & set(found)
+
+
+def test_other_rule_for_shards_of_a_table_is_refused(lake: Lake, shop: Shop) -> None:
+    for job in lake.job(shard=range(1)).shards():
+        with job:
+            read(job, shard_by="region").count()
+    for job in lake.job(shard=range(1, 2)).shards():
+        with pytest.raises(OptionError, match="has read it by shard_by='region'"), job:
+            read(job)
+
+
+# ---- value by value
+
+
+def copied(lake: Lake, *failing: str | None, crash: str | None = None, **job: Any) -> list[str | None]:
+    """Read value by value, and copy each; return the values that were read. What is in `failing` fails."""
+    seen: list[str | None] = []
+    for part in lake.job(**job).partitions("orders"):
+        with part:
+            frame = read(part, per="region")
+            (value, *_) = [row.region for row in frame.select("region").collect()] or ["nothing"]
+            seen.append(value)
+            if value == crash:
+                raise KeyboardInterrupt
+            part.write(frame, "copy").parquet(lake.path("copy"))
+            if value in failing:
+                raise ValueError(f"{value} is wrong")
+    return seen
+
+
+def in_copy(lake: Lake) -> list[int]:
+    return ids(lake.spark.read.parquet(lake.path("copy")))
+
+
+def test_each_value_is_a_run_with_its_own_commit(lake: Lake, shop: Shop) -> None:
+    assert copied(lake) == ["r0", "r1", "r2"]
+    assert (in_copy(lake), lake.head("copy").run_number) == ([1, 2, 3], 3)
+    assert copied(lake) == ["nothing"]
+    add(shop, 4, 7)
+    assert copied(lake) == ["r1"]
+    assert in_copy(lake) == [1, 2, 3, 4, 7]
+    assert lake.head("copy").lease is None
+
+
+@pytest.mark.parametrize("failing", ["r0", "r1", "r2"])
+def test_value_that_fails_is_named_and_its_retry_reads_it_alone(lake: Lake, shop: Shop, failing: str) -> None:
+    with pytest.raises(PartitionsFailedError, match=f"1 partitions failed.*region='{failing}': ValueError") as raised:
+        copied(lake, failing, run_id="one", attempt=1)
+    assert list(raised.value.failed) == [f"region='{failing}'"]
+    assert isinstance(raised.value.__cause__, ExceptionGroup)
+    assert [str(error) for error in raised.value.__cause__.exceptions] == [f"{failing} is wrong"]
+    assert (len(in_copy(lake)), lake.head("copy").lease) == (2, None)
+    execution = lake.store.snapshot("copy", "one").execution
+    assert execution is not None
+    assert not execution.is_finished
+    add(shop, 4, 5, 6)
+    assert copied(lake, run_id="one", attempt=2) == [failing]
+    assert in_copy(lake) == [1, 2, 3]
+    assert copied(lake, run_id="two") == ["r0", "r1", "r2"]
+    assert in_copy(lake) == [1, 2, 3, 4, 5, 6]
+
+
+def test_all_values_fail(lake: Lake, shop: Shop) -> None:
+    with pytest.raises(PartitionsFailedError, match="3 partitions failed"):
+        copied(lake, "r0", "r1", "r2", run_id="one", attempt=1)
+    assert lake.head("copy").run_number == 0
+    assert copied(lake, run_id="one", attempt=2) == ["r0", "r1", "r2"]
+
+
+def test_killed_loop_is_taken_over_and_goes_on_where_it_was(lake: Lake, shop: Shop) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        copied(lake, crash="r1", run_id="one", attempt=1)
+    assert in_copy(lake) == [3]
+    add(shop, 6)
+    assert copied(lake, run_id="one", attempt=2) == ["r1", "r2"]
+    assert in_copy(lake) == [1, 2, 3]
+    assert copied(lake, run_id="two") == ["r0"]
+
+
+def test_rewind_restores_what_each_value_had_read(lake: Lake, shop: Shop) -> None:
+    copied(lake)
+    rewind(lake.store, "copy", 2, reason="a test", who="ada")
+    add(shop, 5)
+    assert copied(lake, run_id="again") == ["r2"]  # 2 and 5: what was left after run 2, and what is new
+    assert sorted(in_copy(lake)) == [1, 2, 2, 3, 5]
+
+
+def test_replay_of_one_value_replaces_its_rows_alone(lake: Lake, shop: Shop) -> None:
+    copied(lake)
+    shop.run("UPDATE orders SET amount = 40 WHERE id = 1")
+    assert copied(lake, replay=2) == ["r1"]
+    rows = rows_of(lake.spark.read.parquet(lake.path("copy")).select("id", "amount"))
+    assert rows == [(1, 40), (2, 2), (3, 3)]
+
+
+def test_pause_and_disable_read_the_same_values_and_change_nothing(lake: Lake, shop: Shop) -> None:
+    for option in ("pause", "disable"):
+        seen = []
+        for part in lake.job(option=option).partitions("orders"):
+            with part:
+                seen.append(ids(read(part, per="region")))
+        assert seen == [[3], [1], [2]]
+    with pytest.raises(PartitionsFailedError, match="region='r1'"):
+        copied(lake, "r1", option="pause")
+    assert copied(lake) == ["r0", "r1", "r2"]
+
+
+def test_pause_over_runs_reads_what_they_have_read(lake: Lake, shop: Shop) -> None:
+    copied(lake)
+    add(shop, 4)
+    for first, last, expected in ((0, 3, [1, 2, 3]), (1, 3, [1, 2]), (1, 2, [1])):
+        seen = []
+        for part in lake.job(option="pause", from_run=first, to_run=last).partitions("orders"):
+            with part:
+                seen += ids(read(part, per="region"))
+        assert seen == expected
+
+
+def test_consumer_sees_each_commit(lake: Lake, shop: Shop) -> None:
+    with pytest.raises(PartitionsFailedError):
+        copied(lake, "r1", run_id="one", attempt=1)
+
+    def consume() -> list[int]:
+        with lake.job("after") as job:
+            return ids(job.read("in").upstream("copy"))
+
+    assert consume() == [2, 3]
+    copied(lake, run_id="one", attempt=2)
+    assert consume() == [1]
+
+
+def test_pending_counts_what_is_left_and_what_is_new(lake: Lake, shop: Shop) -> None:
+    with pytest.raises(PartitionsFailedError):
+        copied(lake, "r1")
+    add(shop, 5)
+    (waiting,) = pending(lake.store, "copy").contexts
+    assert (waiting.amount_in_words, waiting.unknown) == ("2 rows", None)
+
+
+def test_values_within_shards(lake: Lake, shop: Shop) -> None:
+    add(shop, *range(4, 100))
+    found: list[int] = []
+    for job in lake.job(shard="0/32").shards():
+        for part in job.partitions("orders"):
+            with part:
+                found += ids(read(part, per="region"))
+    whole: list[int] = []
+    for job in lake.job("whole", shard="0/32").shards():
+        with job:
+            whole += ids(read(job))
+    assert sorted(found) == sorted(whole) != []
+
+
+def in_loop(lake: Lake, do: Callable[[BookmarkedJob], object]) -> None:
+    for part in lake.job().partitions("orders"):
+        with part:
+            do(part)
+
+
+def test_error_before_anything_is_read_ends_the_loop(lake: Lake, shop: Shop) -> None:
+    with pytest.raises(ZeroDivisionError):
+        in_loop(lake, lambda part: 1 / 0)
+    assert lake.head("copy").lease is None
+
+
+ORDERS: Mapping[str, Any] = {"url": "conn:shop", "table": "orders", "keys": ["id"], "per": "region"}
+REFUSED: list[tuple[Callable[[Any], object], str]] = [
+    (lambda part: read(part), "a table without per"),
+    (lambda part: part.read("other").jdbc(**ORDERS), "this loop is over"),
+    (lambda part: part.read("orders").text("/lake/raw"), "files without per_partition=True in job.partitions"),
+    (lambda part: part.read("orders").upstream("other"), "an upstream in job.partitions"),
+    (
+        lambda part: part.read("orders", on_schema_change="reset").jdbc(**ORDERS),
+        "each part would start all of them over",
+    ),
+    (lambda part: part.batches(max_rows=1), "is a partition"),
+    (lambda part: None, "did not read 'orders'"),
+    (lambda part: part.write(part.spark.range(1), "c").mode("overwrite").parquet("/lake/c"), "by a partition would"),
+]
+
+
+@pytest.mark.parametrize("place", range(len(REFUSED)))
+def test_what_is_no_loop_over_values_is_refused(lake: Lake, shop: Shop, place: int) -> None:
+    wrong, why = REFUSED[place]
+    with pytest.raises((OptionError, MisuseError), match=why):
+        in_loop(lake, wrong)
+
+
+def test_values_outside_of_a_loop_are_refused(lake: Lake, shop: Shop) -> None:
+    with pytest.raises(OptionError, match=r"per='region' reads one part at a time"), lake.job() as job:
+        read(job, per="region")

@@ -8,12 +8,13 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
 from airflow_bookmarks.core.database.dialects.quoting import double_quoted
+from airflow_bookmarks.core.database.key import KeyColumn, KeyType
 from airflow_bookmarks.core.errors import OptionError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from airflow_bookmarks.core.database.key import KeyColumn, KeyValues
+    from airflow_bookmarks.core.database.key import KeyValues
 
 DialectName: TypeAlias = str  # a kind of database, as a JDBC URL names it
 
@@ -160,6 +161,21 @@ class Dialect(ABC):
         one of the columns has no such text.
         """
         return None
+
+    # ---- the values of one column, of which each is read by itself
+
+    def has_values(self, column: TableColumn) -> bool:
+        """Whether the values of a column are told apart exactly: by `values_query` and `has_value`."""
+        return False
+
+    def values_query(self, column: TableColumn, source: str, where: str, most: int) -> str:
+        """Return the query for the exact text of at most so many values that a column has; NULL is one."""
+        text = self.as_text(KeyColumn(column.name, KeyType.TEXT))
+        return f"SELECT DISTINCT {text} FROM {source} WHERE {where} LIMIT {most}"
+
+    def has_value(self, column: TableColumn, text: str | None) -> str:
+        """Return the condition that a column has a value; None: it is NULL."""
+        return f"{self.quote(column.name)} IS NULL"
 
     def equal(self, keys: Sequence[KeyColumn], values: KeyValues) -> str:
         """Return the condition that the keys have these values."""

@@ -12,7 +12,7 @@ from airflow_bookmarks.core.amount import FILES, Amount
 from airflow_bookmarks.core.errors import StateCorruptError
 from airflow_bookmarks.core.files.columns import columns_of, listing_of, listing_of_parts, page_of_parts, texts
 from airflow_bookmarks.core.ledger.quarantine import Quarantine, QuarantinedFile
-from airflow_bookmarks.core.plan import UpstreamWindow
+from airflow_bookmarks.core.plan import PlanPart, UpstreamWindow
 from airflow_bookmarks.core.selection.listing import FileInfo, Listing
 from airflow_bookmarks.core.selection.reason import BEFORE_START, MISSING, OVER_BOUND
 from airflow_bookmarks.core.selection.sequence import SequenceStart
@@ -55,7 +55,8 @@ class FilePlan:
     or of a column of days, where gaps are looked for (among the stats; not stored with the plan). `quarantined` are
     files that this run found it can't parse. `again` names the planned files that were read before, and `companions`
     those of them that are as they were: they are read because something else of their group is new or changed.
-    `in_groups` says that files are read in groups, each of which replaces what was made of it before.
+    `in_groups` says that files are read in groups, each of which replaces what was made of it before. `part` is the
+    partition whose files they are, where each is read by itself.
     """
 
     files: Listing
@@ -73,6 +74,7 @@ class FilePlan:
     again: frozenset[str] = frozenset()
     companions: frozenset[str] = frozenset()
     in_groups: bool = False
+    part: PlanPart | None = None
 
     def __len__(self) -> int:
         return len(self.files)
@@ -161,6 +163,8 @@ class FilePlan:
             }
         if self.seen is not None:
             stats["gaps"] = self.seen.stats()
+        if self.part is not None:
+            stats["part"] = str(self.part)
         if self.quarantined:
             stats["quarantined"] = len(self.quarantined)
         return stats
@@ -173,8 +177,9 @@ class FilePlan:
         or null. `unread` holds, where there are any, per reason the same five (from `base`) of files that are not read;
         `sequence`, where there is one, its `rule` and the watermark `before`, or null; `quarantined`, where there are
         any, per file path, version, size, time (ms), error and run number; `bases`, where there are any; `again` and
-        `companions`, where there are any, as rows of the files; `in_groups`, where it is so, and then
-        `again_left`, the names of files that were read before and that this plan leaves out in the end.
+        `companions`, where there are any, as rows of the files; `part`, where there is one, its column and value;
+        `in_groups`, where it is so, and then `again_left`, the names of files that were read before and that this plan
+        leaves out in the end.
 
         Of more than `PART_FILES` files the columns are left out, and follow in parts (format 2), each deflated by
         itself, so that a page of them is read without the others. A small document before them has `v`, how many
@@ -199,6 +204,8 @@ class FilePlan:
             rows = [row for row, path in enumerate(self.files.paths) if path in paths] if paths else []
             if rows:
                 document[name] = rows
+        if self.part is not None:
+            document["part"] = [self.part.column, self.part.value]
         if self.in_groups:
             document["in_groups"] = True
             if len(left := self.replaced_unread):
@@ -318,6 +325,7 @@ def _decoded(body: bytes) -> tuple[FilePlan, UpstreamWindow | None]:
             ),
             companions=frozenset(files.paths[row] for row in document.get("companions", ())),
             in_groups=bool(document.get("in_groups", False)),
+            part=PlanPart(*document["part"]) if "part" in document else None,
         )
         return plan, None if window is None else _window(window)
     except (ValueError, LookupError, TypeError, AttributeError, OverflowError) as error:

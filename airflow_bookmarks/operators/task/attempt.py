@@ -22,12 +22,14 @@ from airflow_bookmarks.lifecycle.protocol.finish import (
     publish_due,
 )
 from airflow_bookmarks.lifecycle.run.checks.replayable import changed_upstream
+from airflow_bookmarks.lifecycle.state.partitions_left import partitions_left
 from airflow_bookmarks.lifecycle.state.summary import batches_until
 
 if TYPE_CHECKING:
     from airflow_bookmarks.core.job import RunIdentity
     from airflow_bookmarks.core.run import Execution
     from airflow_bookmarks.lifecycle.protocol.lease import RunEnvironment
+    from airflow_bookmarks.lifecycle.state.partitions_left import PartitionsLeft
     from airflow_bookmarks.lifecycle.state.summary import Summary
     from airflow_bookmarks.operators.task.task_config import OnClear, OnConflict
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
@@ -180,6 +182,10 @@ class Attempt:
             _fate(self.job, state is ExecutionOutcome.FINISHED and self.has_begun(seen.execution), made, seen)
         )
         return None
+
+    def partitions_left(self) -> PartitionsLeft:
+        """Return the partitions of a loop (`job.partitions`) that are not read: a retry reads these, and no others."""
+        return partitions_left(self.store, self.job, self.identity.run_id)
 
     def fence(self, store: BookmarkStore) -> None:
         """Fence this try: if its driver is still alive, it can't plan, commit or mark any more."""

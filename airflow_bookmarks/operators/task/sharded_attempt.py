@@ -12,12 +12,14 @@ from airflow_bookmarks.core.rules.shard import shard_name
 from airflow_bookmarks.core.selection.reason import OTHER_SHARDS
 from airflow_bookmarks.core.text.count import READ_AGAIN, replaced_in_all
 from airflow_bookmarks.lifecycle.protocol.finish import ExecutionOutcome, finish, outcome, side_summary
+from airflow_bookmarks.lifecycle.state.partitions_left import joined
 from airflow_bookmarks.lifecycle.state.summary import Summary
 
 if TYPE_CHECKING:
     from airflow_bookmarks.core.job import RunIdentity
     from airflow_bookmarks.core.rules.shard import ShardShare
     from airflow_bookmarks.lifecycle.protocol.lease import RunEnvironment
+    from airflow_bookmarks.lifecycle.state.partitions_left import PartitionsLeft
     from airflow_bookmarks.operators.task.attempt import Attempt
     from airflow_bookmarks.operators.task.task_config import OnClear, OnConflict
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
@@ -128,6 +130,10 @@ class ShardedAttempt:
             "published; a retry reads the rest."
         )
         return None
+
+    def partitions_left(self) -> PartitionsLeft:
+        """Return the partitions that are not read in one of the shards."""
+        return joined({part.job: part.partitions_left() for part in self.parts})
 
     def fence(self, store: BookmarkStore) -> None:
         """Fence this try for each of its shards: if its driver is still alive, it can't commit any more."""

@@ -20,7 +20,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from airflow_bookmarks.airflow_compat import AirflowSkipException, event_extra, takes_partitions
-from airflow_bookmarks.core.errors import BookmarkError, JobBusyError, MisuseError, OptionError
+from airflow_bookmarks.core.errors import BookmarkError, JobBusyError, MisuseError, NotCommittedError, OptionError
 from airflow_bookmarks.core.job import RunIdentity, airflow_job_name, airflow_run_id, check_run_id
 from airflow_bookmarks.core.option import Option
 from airflow_bookmarks.core.settings import Settings
@@ -51,6 +51,8 @@ if TYPE_CHECKING:
     from airflow_bookmarks.operators.task.submitter import Submitter
 
 log = logging.getLogger(__name__)
+
+FAILED_PARTITIONS = "failed_partitions"  # the key of an XCom
 
 
 @dataclass(slots=True)
@@ -189,9 +191,25 @@ class TaskTry:
         except Exception as error:  # whatever a provider raises: the try is fenced, and it is raised again
             summary = self.attempt.settle(error)
             if summary is None:
+                self._push_partitions_left()
                 raise
             return summary
-        return self.attempt.finish()
+        try:
+            return self.attempt.finish()
+        except NotCommittedError:
+            self._push_partitions_left()
+            raise
+
+    def _push_partitions_left(self) -> None:
+        """Push which partitions of a loop failed: a retry, which reads these alone, removes what is pushed here."""
+        try:
+            left = self.attempt.partitions_left()
+        except BookmarkError as error:  # the task fails by what happened before
+            log.warning("bookmark %s: which partitions are left can't be told: %s", self.attempt.job, error)
+            return
+        if left:
+            log.warning("bookmark %s: partitions are left: %s", self.attempt.job, left)
+            self.context["ti"].xcom_push(key=FAILED_PARTITIONS, value=left)
 
     def _submit(self, seen: PendingInput | None = None) -> None:
         conf = {**(self.operator.user_conf() or {})}

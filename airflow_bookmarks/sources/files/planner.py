@@ -160,6 +160,9 @@ class FileSource:
 
     def plan(self, found: PlanInput) -> FilePlan:
         """List, and keep what the ledger does not know, up to the bound; see `Source.plan`."""
+        return self._planned(found)
+
+    def _planned(self, found: PlanInput) -> RecordedPlan:
         asked = self.ref(), self._options, self._named
         rest = None if self._backlog is None else self._backlog.rest_at(asked, found.position)
         if rest is not None:
@@ -170,7 +173,7 @@ class FileSource:
             self._backlog.begin(asked, found.position, rest)
         return self._part(replace(whole, listed_at=None), rest)
 
-    def _part(self, plan: RecordedPlan, rest: Rest) -> FilePlan:
+    def _part(self, plan: RecordedPlan, rest: Rest) -> RecordedPlan:
         """Return what the bound takes of the rest, with all else as `plan` has it."""
         files = rest.whole.files
         bound, grouping = self._options.bound, plan.grouping
@@ -187,7 +190,7 @@ class FileSource:
             plan, files=part, skipped=skipped, over=(files, rest.rows), earlier=(files, earlier), bases=bases
         )
 
-    def _next_part(self, rest: Rest, found: PlanInput) -> FilePlan:
+    def _next_part(self, rest: Rest, found: PlanInput) -> RecordedPlan:
         """Return the plan of a later batch: what was left out stays left out, and what batches have read is known.
 
         What it stores is in proportion to what it reads, however much is left, and however much is left out.

@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, ClassVar
 from airflow_bookmarks.core.database.key import checked_value
 from airflow_bookmarks.core.database.windows.window import KeyWindow, Mark, TableKeys
 from airflow_bookmarks.core.errors import OptionError
+from airflow_bookmarks.core.plan import PlanPart
 from airflow_bookmarks.core.rules.start import Start
 from airflow_bookmarks.databases.address import DatabaseAddress
 from airflow_bookmarks.databases.database import open_database
+from airflow_bookmarks.databases.dialects import dialect_named
 from airflow_bookmarks.sources.jdbc.options import SETTLE_FOR, TableOptions
 from airflow_bookmarks.sources.jdbc.position import TablePlan, TablePosition
 from airflow_bookmarks.sources.jdbc.recipe import Recipe, Relation
@@ -46,8 +48,12 @@ class TableKind(SourceKind[TablePlan]):
     def knows(self, found: PlanInput, plan: TablePlan) -> bool:
         """Whether the position is behind where the window of a plan begins; see `SourceKind.knows`."""
         before = None if found.position is None else TablePosition.decode(found.position)
-        mark = None if before is None else before.mark
-        if before is None or mark is None or plan.is_empty:
+        if before is None or plan.is_empty:
+            return False
+        left, mark = before.parts, before.mark
+        if plan.part is not None and left is not None and left.column == plan.part.column:
+            mark = left.marks.get(plan.part.value, mark)
+        if mark is None:
             return False
         if (
             before.trail is not None
@@ -65,12 +71,11 @@ class TableKind(SourceKind[TablePlan]):
         """
         if not plans:
             return _NOTHING
+        if len(plans) > 1 and any(plan.part is not None for plan in plans):
+            return _union_of_parts(plans)
         for before, plan in itertools.pairwise(plans):
             if before.leads_to.mark != plan.window.after:
-                raise OptionError(
-                    "between these runs the position was set, so that no one window covers what they have read. "
-                    "Nothing was read or changed. Name runs between which it was not."
-                )
+                raise _was_set()
         whole = plans[0]
         for plan in plans[1:]:
             whole = plan.covering(whole)
@@ -92,6 +97,17 @@ class TableKind(SourceKind[TablePlan]):
         login = store.databases.login(DatabaseAddress.parse(plan.recipe.address))
         return TableSource(lambda: open_database(login), plan.recipe, f"job {job!r}")
 
+    def part_of(self, plan: TablePlan) -> PlanPart | None:
+        """Return the value whose rows a plan reads; see `SourceKind.part_of`."""
+        return plan.part
+
+    def parts_left(self, position: bytes, execution: str) -> Sequence[PlanPart]:
+        """Return the values that an execution has left; see `SourceKind.parts_left`."""
+        left = TablePosition.decode(position).parts
+        if left is None or left.looked_by != execution:
+            return ()
+        return [PlanPart(left.column, value) for value in left.marks]
+
     def watermark(self, position: bytes, load: Load) -> str | None:
         """Return the first key of the last row; see `SourceKind.watermark`."""
         return TablePosition.decode(position).position().watermark
@@ -111,7 +127,7 @@ class TableKind(SourceKind[TablePlan]):
         table = plan.leads_to.table
         literal = checked_value(value, table.keys[0])
         before = plan.leads_to if found.position is None else TablePosition.decode(found.position)
-        return replace(before, table=table, mark=Mark((literal,)), seen=(), trail=None).position()
+        return replace(before, table=table, mark=Mark((literal,)), seen=(), trail=None, parts=None).position()
 
     def _now(self, store: BookmarkStore, found: PlanInput, plan: TablePlan) -> Position:
         # A look does not wait for open transactions; whoever sets a position does.
@@ -119,6 +135,36 @@ class TableKind(SourceKind[TablePlan]):
         login = store.databases.login(DatabaseAddress.parse(recipe.address))
         source = TableSource(lambda: open_database(login), recipe, recipe.relation.name)
         return source.plan(PlanInput(start=Start(is_now=True))).leads_to.position()
+
+
+def _union_of_parts(plans: Sequence[TablePlan]) -> TablePlan:
+    """Return one plan over runs of which each has read the rows of one value, or of all: side by side in one query."""
+    read: dict[PlanPart | None, TablePlan] = {}
+    some = [plan for plan in plans if not plan.is_empty]
+    for plan in some:
+        before, after = read.get(plan.part) or read.get(None), plan.window.after
+        mark = None if before is None else before.leads_to.mark
+        if mark is not None and (after is None or (after != mark and _is_beyond(mark, after, plan.leads_to.table))):
+            raise _was_set()
+        read[plan.part] = plan
+    whole, dialect = plans[-1], dialect_named(plans[-1].recipe.dialect)
+    parts = [
+        f"SELECT * FROM {plan.source} WHERE {plan.window.condition(dialect, plan.leads_to.table)}" for plan in some
+    ]
+    if not parts:
+        return whole
+    counts = [plan.count for plan in plans]
+    count = None if None in counts else sum(each or 0 for each in counts)
+    window = KeyWindow(None, whole.leads_to.mark)  # behind all of them
+    source = f"({' UNION ALL '.join(parts)}) source_parts"
+    return replace(whole, source=source, window=window, count=count, skipped={}, part=None)
+
+
+def _was_set() -> OptionError:
+    return OptionError(
+        "between these runs the position was set, so that no one window covers what they have read. Nothing was read "
+        "or changed. Name runs between which it was not."
+    )
 
 
 def _is_beyond(mark: Mark, other: Mark, table: TableKeys) -> bool:

@@ -35,6 +35,7 @@ class TableOptions:
     lookback: timedelta | None = None
     zone: str | None = None
     on_null: OnNull = "error"
+    per: str | None = None
     bound: Bound = UNBOUND
 
     def __post_init__(self) -> None:
@@ -47,9 +48,27 @@ class TableOptions:
             _check_time("lookback", self.lookback, "a timedelta above 0", least=timedelta.resolution)
         if self.zone is not None:
             _check_zone(self.zone)
+        if self.per is not None:
+            self._check_per()
         for name in ("max_files", "max_bytes"):
             if getattr(self.bound, name) is not None:
                 raise OptionError(f"{name}: a table is bounded by max_rows or window. Nothing was read or changed.")
+
+    def _check_per(self) -> None:
+        if not (isinstance(self.per, str) and self.per):
+            raise OptionError(f"per={self.per!r}: expected the name of a column, or None. Nothing was read or changed.")
+        unfit = {
+            "no keys=[...]": not self.keys,
+            "on_null='include_once'": self.on_null == "include_once",
+            "max_rows or window": self.bound.is_given,
+            "lookback": self.lookback is not None,
+        }
+        for what, is_given in unfit.items():
+            if is_given:
+                raise OptionError(
+                    f"per={self.per!r} with {what}: each value is read whole, by keys of its rows. Nothing was read or "
+                    "changed."
+                )
 
     def stored(self) -> dict[str, Any]:
         """Return as plain values what a look without the script needs of them."""
@@ -61,6 +80,7 @@ class TableOptions:
             **lookback,
             "zone": self.zone,
             "on_null": self.on_null,
+            **({} if self.per is None else {"per": self.per}),
             "bound": self.bound.stats(),
         }
 
@@ -76,6 +96,7 @@ class TableOptions:
             lookback=lookback,
             zone=values["zone"],
             on_null=values["on_null"],
+            per=values.get("per"),
             bound=Bound.of_stats(values["bound"]),
         )
 

@@ -103,10 +103,10 @@ class TablePlanner:
         identity = server_identity(self.label, self.queries, self.dialect, self.recipe.address, before)
         described = describe(self.queries, self.dialect, self.relation, self.options)
         table = described.table
-        if before is None:
-            warn_of_keys(self.label, described, self.options)
-        else:
+        if before is not None:
             check_same(before.table, table)
+        elif self.settlings is None or self.settlings.is_first(self.relation):
+            warn_of_keys(self.label, described, self.options)
         self._check_zone(table)
         return self._of_part(described)._begun(found, before, described, identity)
 
@@ -122,6 +122,8 @@ class TablePlanner:
         self, found: PlanInput, before: TablePosition | None, described: Description, identity: str | None
     ) -> TablePlan:
         table = described.table
+        if before is not None and before.parts is not None:
+            raise before.parts.refused(self.label, "no per=...")
         skipped, with_nulls = self._nulls(table, is_first=before is None)
         start = before or self._started(found.start, table, identity, skipped)
         return self._planned(described, replace(start, table=table, identity=identity), skipped, with_nulls=with_nulls)
@@ -146,13 +148,7 @@ class TablePlanner:
         count = self._count_of(window, start.table)
         if described.is_gapless_wanted and end is not None:
             self._check_gapless(window, start.table)
-        leads_to = replace(
-            start,
-            mark=end or start.mark,
-            seen=kept_seen(start.seen if seen is None else (*start.seen, seen), end or start.mark),
-            has_nulls=start.has_nulls or with_nulls,
-            trail=trail,
-        )
+        leads_to = replace(self._leads_to(start, end, seen), has_nulls=start.has_nulls or with_nulls, trail=trail)
         return TablePlan(
             self.recipe,
             self._source,
@@ -187,6 +183,12 @@ class TablePlanner:
     def _source(self) -> str:
         # A database takes such a query apart, and uses the index of the keys.
         return self._whole if self.part is None else f"(SELECT * FROM {self._whole} WHERE {self.part}) source_part"
+
+    def _leads_to(self, start: TablePosition, end: Mark | None, seen: EarlierEnd | None) -> TablePosition:
+        """Return the position behind a window that ends there, without a trail."""
+        mark = end or start.mark
+        kept = kept_seen(start.seen if seen is None else (*start.seen, seen), mark)
+        return replace(start, mark=mark, seen=kept, trail=None)
 
     # ---- where the window ends
 

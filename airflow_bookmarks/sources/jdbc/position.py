@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -11,7 +12,8 @@ from airflow_bookmarks.core.amount import Amount
 from airflow_bookmarks.core.database.key import watermark_of
 from airflow_bookmarks.core.database.windows.trail import Trail
 from airflow_bookmarks.core.database.windows.window import KeyWindow, Mark, TableKeys
-from airflow_bookmarks.core.errors import StateCorruptError
+from airflow_bookmarks.core.errors import SourceError, StateCorruptError
+from airflow_bookmarks.core.plan import PlanPart
 from airflow_bookmarks.core.position import Position
 from airflow_bookmarks.core.selection.reason import OVER_BOUND
 from airflow_bookmarks.sources.jdbc.recipe import Recipe
@@ -19,11 +21,13 @@ from airflow_bookmarks.sources.jdbc.recipe import Recipe
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from airflow_bookmarks.core.database.key import KeyType
+
 T = TypeVar("T")
 
 ROWS = "rows"  # the unit of plans
 _VERSION = 2
-_PLAIN_VERSION = 1  # of what has no trail: earlier versions of this package read it
+_PLAIN_VERSION = 1  # of what has no trail, and no values by themselves: earlier versions of this package read it
 _MOST_SEEN = 16  # earlier ends that a position keeps
 
 
@@ -67,8 +71,52 @@ def _tuples(values: list[Any]) -> tuple[Any, ...]:
 
 
 @dataclass(frozen=True, slots=True)
+class PartsLeft:
+    """The values of a column whose rows are not read up to the mark of the table, each with how far they are.
+
+    `looked_by` is the execution that found them, whose next try reads these and looks for no others.
+    """
+
+    column: str
+    looked_by: str
+    marks: Mapping[str | None, Mark | None]
+
+    def without(self, marks: Mapping[str | None, Mark | None]) -> PartsLeft | None:
+        """Return what is left if only `marks` are; None: nothing."""
+        return replace(self, marks=marks) if marks else None
+
+    def refused(self, label: str, given: str) -> SourceError:
+        """Return the error for a read by something else while values are left."""
+        named = [str(PlanPart(self.column, value)) for value in itertools.islice(self.marks, _NAMED)]
+        more = f" and {len(self.marks) - _NAMED} more" if len(self.marks) > _NAMED else ""
+        return SourceError(
+            f"{label}: {', '.join(named)}{more} are not read as far as the rest, and this read has {given}. Nothing "
+            f"was read or changed. Read with per={self.column!r} until none is left; or set or reset the context."
+        )
+
+    def stored(self) -> dict[str, Any]:
+        """Return it as plain values: most values are left at one and the same mark, which is stored once."""
+        by_mark: dict[Mark | None, list[str | None]] = {}
+        for value, mark in self.marks.items():
+            by_mark.setdefault(mark, []).append(value)
+        marks = [[None if mark is None else mark.stored(), values] for mark, values in by_mark.items()]
+        return {"column": self.column, "looked_by": self.looked_by, "marks": marks}
+
+    @classmethod
+    def of_stored(cls, stored: Mapping[str, Any] | None) -> PartsLeft | None:
+        """Return what `stored` returned; None for None."""
+        if stored is None:
+            return None
+        marks = {value: Mark.of_stored(mark) for mark, values in stored["marks"] for value in values}
+        return cls(stored["column"], stored["looked_by"], marks)
+
+
+_NAMED = 5
+
+
+@dataclass(frozen=True, slots=True)
 class TablePosition:
-    """How far a table has been read: all rows up to `mark`, by `table`.
+    """How far a table has been read: all rows up to `mark`, by `table`, but for values of a column in `parts`.
 
     `seen` are earlier ends of the table, newest last, which a later run may settle for. `identity` is that of the
     server, where it tells one. `trail` names the rows that were read behind the mark, as far as `lookback` goes; None:
@@ -81,10 +129,12 @@ class TablePosition:
     identity: str | None = None
     has_nulls: bool = False
     trail: Trail | None = None
+    parts: PartsLeft | None = None
 
     def encode(self) -> bytes:
         """Return it as stored."""
         more = {} if self.trail is None else {"trail": self.trail.stored()}
+        more |= {} if self.parts is None else {"parts": self.parts.stored()}
         return _encoded(
             {
                 **more,
@@ -94,7 +144,7 @@ class TablePosition:
                 "identity": self.identity,
                 "has_nulls": self.has_nulls,
             },
-            is_plain=self.trail is None,
+            is_plain=self.trail is None and self.parts is None,
         )
 
     @classmethod
@@ -108,16 +158,30 @@ class TablePosition:
         def read(values: Mapping[str, Any]) -> TablePosition:
             seen = tuple(map(EarlierEnd.of_stored, values["seen"]))
             mark = Mark.of_stored(values["mark"])
-            trail = Trail.of_stored(values.get("trail"))
-            return cls(TableKeys.of_stored(values), mark, seen, values["identity"], values["has_nulls"], trail)
+            trail, parts = Trail.of_stored(values.get("trail")), PartsLeft.of_stored(values.get("parts"))
+            return cls(TableKeys.of_stored(values), mark, seen, values["identity"], values["has_nulls"], trail, parts)
 
         return _decoded(body, "position", read)
 
     def position(self) -> Position:
-        """Return it for the lifecycle, with the first key as its watermark."""
+        """Return it for the lifecycle, with the first key as its watermark: all rows up to there are read."""
         key = self.table.keys[0].type
-        mark = None if self.mark is None else watermark_of(key, self.mark.values[0])
-        return Position(self.encode(), mark, order=key.order)
+        return Position(self.encode(), self._watermark(key), order=key.order)
+
+    def _watermark(self, key: KeyType) -> str | None:
+        marks = [self.mark, *(self.parts.marks.values() if self.parts is not None else ())]
+        found = [None if mark is None else watermark_of(key, mark.values[0]) for mark in dict.fromkeys(marks)]
+        texts = [text for text in found if text is not None]
+        if len(texts) < len(found):
+            return None
+        lowest = texts[0]
+        for text in texts[1:]:
+            compared = key.order.compare(text, lowest)
+            if compared is None:
+                return None
+            if (compared < 0) is self.table.is_ascending:
+                lowest = text
+        return lowest
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +189,8 @@ class TablePlan:
     """The rows of one window of a table or query.
 
     `recipe` says of which, and `source` is that as SQL. `leads_to` is the position behind it. `count` None: there are
-    more rows than were counted. `late` of them lie before the window: they came late.
+    more rows than were counted. `late` of them lie before the window: they came late. `part` is the value whose rows
+    they are, where each is read by itself.
     """
 
     recipe: Recipe
@@ -137,6 +202,7 @@ class TablePlan:
     read_again: int = 0
     edge: None = None
     late: int = 0
+    part: PlanPart | None = None
 
     @property
     def is_empty(self) -> bool:
@@ -145,8 +211,8 @@ class TablePlan:
 
     @property
     def has_more(self) -> bool:
-        """Whether a bound left something to the next run."""
-        return OVER_BOUND in self.skipped
+        """Whether a bound left something to the next run, or values are left."""
+        return OVER_BOUND in self.skipped or self.leads_to.parts is not None
 
     @property
     def amount(self) -> Amount:
@@ -159,6 +225,7 @@ class TablePlan:
         return {
             **self.amount.stats(),
             **({"late": self.late} if self.late else {}),
+            **({} if self.part is None else {"part": str(self.part)}),
             "skipped": dict(self.skipped),
             "keys": [key.name for key in self.leads_to.table.keys],
             "after": None if self.window.after is None else list(self.window.after.values),
@@ -173,11 +240,13 @@ class TablePlan:
         if self.window.until is None:
             return f"processing {self.count or 0} rows by {names}{late or ','} nothing new after {after}"
         count = "many" if self.count is None else f"{self.count:,}"
+        names = names if self.part is None else f"{names}, those of {self.part},"
         return f"processing {count} rows by {names}{late} ({after}; {', '.join(self.window.until.values)}]"
 
     def encode(self) -> bytes:
         """Return it as stored."""
-        more = {"late": self.late} if self.late else {}
+        more: dict[str, Any] = {"late": self.late} if self.late else {}
+        more |= {} if self.part is None else {"part": [self.part.column, self.part.value]}
         return _encoded(
             {
                 **more,
@@ -188,7 +257,7 @@ class TablePlan:
                 "count": self.count,
                 "skipped": dict(self.skipped),
             },
-            is_plain=self.window.is_plain and self.recipe.options.lookback is None,
+            is_plain=self.window.is_plain and self.recipe.options.lookback is None and self.recipe.options.per is None,
         )
 
     @classmethod
@@ -203,8 +272,9 @@ class TablePlan:
             window = KeyWindow.of_stored(values)
             leads_to = TablePosition.decode(values["leads_to"].encode())
             recipe = Recipe.of_stored(values["recipe"])
-            count, skipped, late = values["count"], values["skipped"], values.get("late", 0)
-            return cls(recipe, values["source"], window, leads_to, count, skipped, late=late)
+            count, skipped, part = values["count"], values["skipped"], values.get("part")
+            part, late = None if part is None else PlanPart(*part), values.get("late", 0)
+            return cls(recipe, values["source"], window, leads_to, count, skipped, late=late, part=part)
 
         return _decoded(body, "plan", read)
 
@@ -236,7 +306,8 @@ def kept_seen(seen: Sequence[EarlierEnd], mark: Mark | None) -> tuple[EarlierEnd
 
 
 def _encoded(values: Mapping[str, Any], *, is_plain: bool) -> bytes:
-    # An earlier version would not look for late rows, and would move a position that has a trail without it.
+    # An earlier version would not look for late rows, and would move a position that has a trail without it. It would
+    # also take what is left of values for read.
     version = _PLAIN_VERSION if is_plain else _VERSION
     return json.dumps({"version": version, **values}, ensure_ascii=False).encode()
 

@@ -206,6 +206,13 @@ class SharedSettlings:
 
     def __init__(self) -> None:
         self._kept: dict[Hashable, Settling] = {}
+        self._known: set[Hashable] = set()
+
+    def is_first(self, key: Hashable) -> bool:
+        """Whether this is the first time that it is asked for `key`: of what is said once for all shards."""
+        is_first = key not in self._known
+        self._known.add(key)
+        return is_first
 
     def at(self, key: Hashable, settle: Callable[[], Settling]) -> Settling:
         """Return what was waited for under `key`; `settle` waits the first time."""

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from airflow_bookmarks.core.run import SourceRef
 from airflow_bookmarks.databases.dialects import dialect_named, warn_if_untried
+from airflow_bookmarks.sources.jdbc.partitions import PartPlanner
 from airflow_bookmarks.sources.jdbc.planner import TablePlanner
 from airflow_bookmarks.sources.jdbc.position import TablePosition
 from airflow_bookmarks.sources.source import Recheck
@@ -14,9 +15,10 @@ if TYPE_CHECKING:
     from airflow_bookmarks.core.position import Position
     from airflow_bookmarks.core.selection.bound import Bound
     from airflow_bookmarks.sources.jdbc.position import TablePlan
-    from airflow_bookmarks.sources.jdbc.queries import Connect
+    from airflow_bookmarks.sources.jdbc.queries import Connect, Queries
     from airflow_bookmarks.sources.jdbc.recipe import Recipe
     from airflow_bookmarks.sources.jdbc.settling import SharedSettlings
+    from airflow_bookmarks.sources.part_loop import PartLoop
     from airflow_bookmarks.sources.source import PlanInput
 
 KIND = "jdbc"
@@ -27,13 +29,24 @@ class TableSource:
 
     Args:
         settlings: what the virtual shards of a task have waited for once; None: each plan waits by itself.
+        loop: the values of a column that are read one by one, if they are.
+        execution: the name of the execution that reads.
     """
 
     kind = KIND
     format: str | None = None
 
-    def __init__(self, connect: Connect, recipe: Recipe, label: str, settlings: SharedSettlings | None = None) -> None:
+    def __init__(
+        self,
+        connect: Connect,
+        recipe: Recipe,
+        label: str,
+        settlings: SharedSettlings | None = None,
+        loop: PartLoop | None = None,
+        execution: str = "",
+    ) -> None:
         self._connect, self.recipe, self._label, self._settlings = connect, recipe, label, settlings
+        self._loop, self._execution = loop, execution
         self._found: TablePosition | None = None
 
     def ref(self) -> SourceRef:
@@ -45,10 +58,17 @@ class TableSource:
         """Fix the rows that a run reads; see `Source.plan`."""
         self._found = None if found.position is None else TablePosition.decode(found.position)
         with self._connect() as queries:
-            dialect = dialect_named(self.recipe.dialect)
-            warn_if_untried(dialect)
-            planner = TablePlanner(queries, dialect, self.recipe, self._label, self._connect, settlings=self._settlings)
-            return planner.plan(found)
+            return self._planner(queries).plan(found)
+
+    def _planner(self, queries: Queries) -> TablePlanner:
+        dialect, column = dialect_named(self.recipe.dialect), self.recipe.options.per
+        warn_if_untried(dialect)
+        common = (queries, dialect, self.recipe, self._label, self._connect)
+        if column is None:
+            return TablePlanner(*common, settlings=self._settlings)
+        return PartPlanner(
+            *common, settlings=self._settlings, column=column, loop=self._loop, execution=self._execution
+        )
 
     def advance(self, plan: TablePlan) -> Position | None:
         """Return the position behind the window of a plan; see `Source.advance`."""
@@ -62,8 +82,8 @@ class TableSource:
 
     @property
     def bounds(self) -> frozenset[str]:
-        """Rows, and windows of a first key that is a time."""
-        return frozenset({"max_rows", "window"})
+        """Rows, and windows of a first key that is a time; none where each value of a column is read whole."""
+        return frozenset({"max_rows", "window"} if self.recipe.options.per is None else ())
 
     def bounded(self, bound: Bound) -> TableSource:
         """Return the same source that plans no more than `bound`."""

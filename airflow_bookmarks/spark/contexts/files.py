@@ -15,6 +15,7 @@ from airflow_bookmarks.core.selection.reason import OTHER_SHARDS
 from airflow_bookmarks.files.filesystem import FileSystem, paths_and_patterns
 from airflow_bookmarks.files.opener import open_one_filesystem
 from airflow_bookmarks.lifecycle.protocol.source_cleanup import Disposal, danger_of
+from airflow_bookmarks.sources.file_partitions import PartitionedFileSource
 from airflow_bookmarks.sources.files.planner import FileSource
 from airflow_bookmarks.sources.files.recorded_plan import left_out
 from airflow_bookmarks.spark.contexts.columns import ContextFrames, settled
@@ -24,7 +25,7 @@ from airflow_bookmarks.spark.readers.files import read_plan
 from airflow_bookmarks.spark.readers.format import Format
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from pyspark.sql import DataFrame
 
@@ -42,12 +43,13 @@ def read_files(scope: ReadScope, paths: str | Sequence[str], wanted: FileReadOpt
     """
     if scope.format is None:
         raise scope.refused("no format; use .format(...) or .csv/.json/.parquet(...)")
+    scope.check_loop("per_partition=True" if wanted.per_partition else None, "files without per_partition=True")
     check_format(scope.spark, scope.format, scope.label)
     wanted.check_source_change(scope.options.on_source_change)
     selection = replace(wanted.selection, bound=scope.share.bounded(wanted.selection.bound))
     scope.options.check_ends(selection.bound)
     files, roots, globs = _roots(scope, [paths] if isinstance(paths, str) else paths)
-    source = FileSource(
+    source = _source_class(scope)(
         files,
         roots,
         selection,
@@ -69,6 +71,11 @@ def read_files(scope: ReadScope, paths: str | Sequence[str], wanted: FileReadOpt
         moved_from=wanted.moved_from,
     )
     return settled(scope, plan, frames)
+
+
+def _source_class(scope: ReadScope) -> Callable[..., FileSource]:
+    loop = scope.share.loop
+    return FileSource if loop is None else partial(PartitionedFileSource, loop=loop)
 
 
 def _roots(scope: ReadScope, paths: Sequence[str]) -> tuple[FileSystem, list[str], list[str]]:

@@ -100,7 +100,9 @@ def read_table(scope: ReadScope, url: str, wanted: TableReadOptions) -> DataFram
     if recipe.relation.parts is not None:  # what a query reads is not known
         scope.inputs.note_table(recipe.address, SinkTable.of_parts(recipe.relation.parts))
     reader = _reader(scope, login, recipe, wanted)
-    source = TableSource(reader.connect, recipe, scope.label, scope.share.settlings)
+    source = TableSource(
+        reader.connect, recipe, scope.label, scope.share.settlings, scope.share.loop, scope.run.execution_id
+    )
     plan = scope.run.plan(scope.ctx, source, on_source_change=scope.options.on_source_change)
     return settled(scope, plan, _TableFrames(scope, reader))
 
@@ -122,6 +124,8 @@ def check_table_read(scope: ReadScope, wanted: TableReadOptions) -> None:
     for name in wanted.properties:
         if name.lower() in _REFUSED:
             raise scope.refused(f"property {name!r} can't be used under a bookmark; {_REFUSED[name.lower()]}")
+    per = wanted.options.per
+    scope.check_loop(None if per is None else f"per={per!r}", "a table without per=...")
     if scope.format is not None:
         raise scope.refused(f"format {scope.format!r}: a table has none")
     if scope.schema is not None:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from airflow_bookmarks.lifecycle.history.shards import Layout
     from airflow_bookmarks.sources.files.scan import SharedScans
     from airflow_bookmarks.sources.jdbc.settling import SharedSettlings
+    from airflow_bookmarks.sources.part_loop import PartLoop
     from airflow_bookmarks.spark.readers.files import Way
 
 # Options of a selection of files that a script gives elsewhere, or in other words.
@@ -92,6 +93,7 @@ class FileReadOptions:
     moved_from: str | None = None
     on_corrupt: OnCorrupt = "error"
     shard_by: ShardBy = "path"
+    per_partition: bool = False
     infer_schema: InferSchema = "sample"
     read_by: Way | None = None
 
@@ -101,6 +103,8 @@ class FileReadOptions:
         check_choice("on_corrupt", self.on_corrupt, OnCorrupt)
         check_choice("on_missing", self.on_missing, OnMissing)
         check_text("moved_from", self.moved_from)
+        if not isinstance(self.per_partition, bool):
+            raise OptionError(f"per_partition={self.per_partition!r}: expected True or False. Nothing was read.")
 
     def given(self) -> list[str]:
         """Return the names of the options that are not the default."""
@@ -156,7 +160,8 @@ def check_text(name: str, value: object) -> None:
 class ReadShare:
     """What one run of a loop reads of a context: a virtual shard, a batch, or all of it.
 
-    `scans`, `settlings` and `backlog` are what it shares with the other runs of its loop, `bound` is that of the loop.
+    `scans`, `settlings` and `backlog` are what it shares with the other runs of its loop, `bound` is that of the loop;
+    `loop` reads the values of a column one by one.
     """
 
     number: int | None
@@ -166,6 +171,7 @@ class ReadShare:
     bound: Bound
     clock: Callable[[], datetime]
     settlings: SharedSettlings | None = None
+    loop: PartLoop | None = None
 
     @property
     def is_shard(self) -> bool:

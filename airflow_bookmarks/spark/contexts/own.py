@@ -40,6 +40,7 @@ def _check(scope: ReadScope, source: Any) -> None:
             + f"name it by an entry point.{why_unknown(source.kind)}".rstrip(".")
         )
     check_source(source)
+    scope.check_loop(None, f"a source of kind {source.kind!r}")
     if scope.share.is_shard:
         raise scope.refused(
             f"a source of kind {source.kind!r} in a sharded job, each of whose shards would read all of it"

@@ -68,6 +68,32 @@ class ReadScope:
         """What the run reads, by which its outputs are checked."""
         return self.job.inputs
 
+    def check_loop(self, part: str | None, whole: str) -> None:
+        """Make sure that parts are read in a loop over them, and nothing else is; note that the loop reads.
+
+        Args:
+            part: the option by which one part is read; None: all of it is, which is `whole`.
+
+        Raises:
+            OptionError: they are not; or a change of columns would start each part over.
+        """
+        loop = self.share.loop
+        if loop is None and part is not None:
+            raise self.refused(
+                f"{part} reads one part at a time, each in a run of its own: write `for part in "
+                f"BookmarkedJob(...).partitions({self.ctx!r}):` and, in it, `with part:`"
+            )
+        if loop is None:
+            return
+        if part is None:
+            raise self.refused(
+                f"{whole} in job.partitions(...), which reads part by part: a table by .jdbc(..., per=<a column>), "
+                "files by .files(per_partition=True)"
+            )
+        if self.options.on_schema_change == "reset":
+            raise self.refused(f"{part} with on_schema_change='reset': each part would start all of them over")
+        loop.is_read = True
+
     def refused(self, what: str) -> OptionError:
         """Return the error for what can't be read like this."""
         return OptionError(f"{self.label}: {what}. Nothing was read or changed.")

@@ -81,6 +81,8 @@ def read_snapshot(scope: ReadScope, url: str, wanted: TableReadOptions, on_empti
 
 def _check(scope: ReadScope, wanted: TableReadOptions) -> None:
     check_table_read(scope, wanted)
+    if wanted.shard_by is not None:
+        raise scope.refused("shard_by with compare='snapshot', which reads and compares all rows")
     if scope.share.is_shard:
         raise scope.refused("compare='snapshot' in a sharded job, each of whose shards would read all of the table")
     default, given = TableOptions(), wanted.options

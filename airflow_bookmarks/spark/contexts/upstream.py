@@ -48,6 +48,7 @@ def read_upstream(scope: ReadScope, job: str, wanted: UpstreamReadOptions) -> Da
     """
     if scope.options.watermark_column is not None:
         raise scope.refused("watermark_column of an upstream, whose watermark is the number of its last run")
+    scope.check_loop(None, "an upstream")
     bound = scope.share.bounded(wanted.bound)
     scope.options.check_ends(bound)
     scope.inputs.check_upstream(job)

@@ -313,3 +313,19 @@ def test_query_is_sharded_by_any_of_its_columns(shop: Shop) -> None:
     add(shop, 100)
     how = {"query": "SELECT * FROM orders WHERE id > 50", "keys": ("id",)}
     assert len(Shards(shop, "region", how).read("0/3", "1/3", "2/3")) == 50
+
+
+def test_row_that_came_late_is_read_once_by_its_shard(shop: Shop) -> None:
+    numbers = [number for number in range(1, 301) if number != 150]
+    shop.run(f"INSERT INTO orders (id) VALUES {', '.join(f'({number})' for number in numbers)}")
+    number = shop.dialect.number_of_hash([TableColumn("id", "bigint", False)], VIRTUAL_SHARDS)
+    shop.run("INSERT INTO orders (id) VALUES (150)")
+    ((own,),) = shop.rows(f"SELECT {number} FROM orders WHERE id = 150")
+    shop.run("DELETE FROM orders WHERE id = 150")
+    shards, share = Shards(shop, how={"lookback": timedelta(days=1)}), f"{own}:{int(own) + 1}"
+    before = shards.read(share)
+    shop.run("INSERT INTO orders (id) VALUES (150)")
+    assert (150,) not in before != []
+    assert shards.read(f"{(int(own) + 1) % 64}:{(int(own) + 1) % 64 + 1}") != [(150,)]
+    assert shards.read(share) == [(150,)]
+    assert shards.read(share) == []

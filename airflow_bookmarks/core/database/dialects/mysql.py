@@ -126,13 +126,44 @@ class MySQL(Dialect):
 
     def _lasting_text(self, column: TableColumn) -> str | None:
         """Return the text of a column that no setting of a session changes: `sql_mode` may pad a CHAR with blanks."""
-        found = _DECLARED.match(column.declared.lower())
-        key, name = None if found is None else _TYPES.get(found[1]), self.quote(column.name)
+        key, name = self._key_type(column), self.quote(column.name)
         if key is KeyType.INTEGER:
             return f"CAST({name} + 0 AS CHAR)"
         if key is KeyType.DATE:
             return f"date_format({name}, '%Y-%m-%d')"
         return f"trim(TRAILING ' ' FROM {name})" if key in (KeyType.TEXT, KeyType.UUID) else None
+
+    def has_values(self, column: TableColumn) -> bool:
+        """Whether it is one of integers, text, dates or UUIDs; see `Dialect.has_values`."""
+        return self._lasting_text(column) is not None
+
+    def values_query(self, column: TableColumn, source: str, where: str, most: int) -> str:
+        """Return the query for values by their bytes: a collation takes `EU` for `eu`; see `Dialect.values_query`."""
+        key = self._key_type(column)
+        if key is KeyType.TEXT:
+            values = f"SELECT DISTINCT {self._bytes(column)} AS bytes FROM {source} WHERE {where} LIMIT {most}"
+            return f"SELECT convert(unhex(bytes) USING utf8mb4) FROM ({values}) found"
+        text = self.as_text(KeyColumn(column.name, key or KeyType.TEXT))
+        return f"SELECT DISTINCT {text} FROM {source} WHERE {where} LIMIT {most}"
+
+    def has_value(self, column: TableColumn, text: str | None) -> str:
+        """Return the condition that a column has a value, by its bytes; see `Dialect.has_value`."""
+        name, key = self.quote(column.name), self._key_type(column)
+        if text is None:
+            return f"{name} IS NULL"
+        if key is not None and key is not KeyType.TEXT:
+            return f"{name} = {self.literal(text, KeyColumn(column.name, key))}"
+        return f"{self._bytes(column)} = '{text.encode().hex().upper()}'"
+
+    def _bytes(self, column: TableColumn) -> str:
+        name = self.quote(column.name)
+        # `sql_mode` may pad a CHAR with blanks, which are no part of its value.
+        name = f"trim(TRAILING ' ' FROM {name})" if column.declared.lower().startswith("char") else name
+        return f"hex(convert({name} USING utf8mb4))"
+
+    def _key_type(self, column: TableColumn) -> KeyType | None:
+        found = _DECLARED.match(column.declared.lower())
+        return None if found is None else _TYPES.get(found[1])
 
     def columns_query(self, parts: Sequence[str]) -> str:
         """Return the query for the columns of a table or view; see `Dialect.columns_query`."""

@@ -123,6 +123,24 @@ class PostgreSQL(Dialect):
             return f"CAST({name} AS text)"
         return f"to_char({name}, 'YYYY-MM-DD')" if key is KeyType.DATE else None
 
+    def has_values(self, column: TableColumn) -> bool:
+        """Whether it is one of integers, text, dates or UUIDs; see `Dialect.has_values`."""
+        return self._lasting_text(column) is not None
+
+    def values_query(self, column: TableColumn, source: str, where: str, most: int) -> str:
+        """Return the query for values, which may be equal by their own collation; see `Dialect.values_query`."""
+        text = f'CAST({self.quote(column.name)} AS text) COLLATE "C"'
+        return f"SELECT DISTINCT {text} FROM {source} WHERE {where} LIMIT {most}"
+
+    def has_value(self, column: TableColumn, text: str | None) -> str:
+        """Return the condition, with one before it that an index serves; see `Dialect.has_value`."""
+        name, key = self.quote(column.name), _TYPES.get(" ".join(_LENGTH.sub("", column.declared).split()))
+        if text is None:
+            return f"{name} IS NULL"
+        if key in (KeyType.INTEGER, KeyType.UUID, KeyType.DATE):
+            return f"{name} = {self.literal(text, KeyColumn(column.name, key))}"
+        return f'{name} = {_text(text)} AND CAST({name} AS text) COLLATE "C" = {_text(text)}'
+
     def columns_query(self, parts: Sequence[str]) -> str:
         """Return the query for the columns of a table or view; see `Dialect.columns_query`."""
         return f"""
