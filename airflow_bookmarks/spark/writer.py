@@ -189,7 +189,7 @@ class BookmarkedWriter:
                 database compares them; NULL is lower than any. Without it several rows for a key are an error.
             deletes: rows with the keys to delete, such as `frame.deletes`; of their columns only `keys` and `order_by`
                 are used. A key that is both written and deleted: the greatest `order_by` decides, and of a tie the
-                delete counts; without `order_by` it is an error. A key that is not there is no error.
+                row counts; without `order_by` it is an error. A key that is not there is no error.
 
         Raises:
             OptionError: no key is named, or one twice, or `deletes` is no frame.

@@ -115,7 +115,9 @@ def create_stage(
     names, source = names_of(dialect, columns), target.sql(dialect)
     if flag is not None:
         names = f"{names}, 0 AS {quoted(dialect, flag)}"
-        # MySQL takes NOT NULL over from the target, but not through an outer join.
+    if flag is not None or is_mysql(dialect):
+        # MySQL takes NOT NULL and defaults over from the target, which would make NULL the present time, but not
+        # through an outer join.
         source = f"(SELECT 1 AS _bm_one) one LEFT JOIN {source} ON 1 = 0"
     return f"CREATE TABLE {stage.sql(dialect)}{engine} AS SELECT {names} FROM {source} WHERE 1 = 0"
 

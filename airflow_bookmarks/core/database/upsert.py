@@ -12,7 +12,7 @@ keys and `order_by` alone, and 1 in the column `_bm_deleted`:
      2              7            1
      2  bob         8            0      the greatest of key 2: it is brought
      3  cid         9            0
-     3              9            1      a tie: the delete counts
+     3              9            1      a tie: the row counts, because it is there
 """
 
 from __future__ import annotations
@@ -53,12 +53,17 @@ class Upsert:
     def repeated_keys(self, dialect: DialectName, stage: SinkTable) -> str:
         """Return the query for the number of keys of which it is not certain what becomes of them.
 
-        A key that comes more than once, unless each time to be deleted.
+        A key that is brought more than once, and one that is brought and deleted. By its bytes: a key that has changed
+        its case is deleted and brought, and MySQL may take the two for one.
         """
-        keys = names_of(dialect, self.keys)
-        unclear = f"count(*) > 1 AND min({quoted(dialect, DELETED)}) = 0" if self.has_deletes else "count(*) > 1"
-        groups = f"SELECT 1 AS one FROM {stage.sql(dialect)} GROUP BY {keys} HAVING {unclear}"
-        return f"SELECT count(*) FROM ({groups}) repeated"
+        names = names_of(dialect, self.keys)
+        if not self.has_deletes:
+            return f"SELECT count(*) FROM {_groups(stage.sql(dialect), names, 'count(*) > 1')} repeated"
+        exact = [f"CAST({quoted(dialect, key)} AS BINARY)" for key in self.keys] if is_mysql(dialect) else [names]
+        flag = quoted(dialect, DELETED)
+        brought = _groups(stage.sql(dialect), names, f"count(*) - sum({flag}) > 1")
+        both = _groups(stage.sql(dialect), ", ".join(exact), f"min({flag}) = 0 AND max({flag}) = 1")
+        return f"SELECT (SELECT count(*) FROM {brought} brought) + (SELECT count(*) FROM {both} both_ways)"
 
     def chosen_count(self, dialect: DialectName, stage: SinkTable) -> str:
         """Return the query for the number of rows that count, which also tells whether the database can order them."""
@@ -126,7 +131,8 @@ class Upsert:
         chosen = self._chosen(dialect, stage, columns)
         same = self._same(dialect, "new")
         others = [column for column in columns if column not in self.keys]
-        sets = ", ".join(f"old.{quoted(dialect, c)} = new.{quoted(dialect, c)}" for c in others)
+        # The keys as well: by the collation of the target they may be the same in another case.
+        sets = ", ".join(f"old.{quoted(dialect, c)} = new.{quoted(dialect, c)}" for c in (*others, *self.keys))
         update = f"UPDATE {target.sql(dialect)} old JOIN {chosen} new ON {same}{nothing} SET {sets}"
         values = ", ".join(f"new.{quoted(dialect, column)}" for column in columns)
         absent = f"NOT EXISTS (SELECT 1 FROM {target.sql(dialect)} old WHERE {same})"
@@ -146,8 +152,13 @@ class Upsert:
         last = " NULLS LAST" if dialect == "postgresql" else ""
         order = [f"{quoted(dialect, column)} DESC{last}" for column in self.order_by]
         kind = [quoted(dialect, DELETED)] if self.has_deletes else []
-        order += [f"{column} DESC" for column in kind]  # of a tie the delete counts
+        order += kind  # of a tie the row that is brought counts: it is there
         by = f"PARTITION BY {names_of(dialect, self.keys)} ORDER BY {', '.join(order)}"
         inner = ", ".join([names, *kind, f"ROW_NUMBER() OVER ({by}) AS {_RANK}"])
         ranked = f"(SELECT {inner} FROM {stage.sql(dialect)}) ranked"
         return f"(SELECT {names} FROM {ranked} WHERE {_RANK} = 1 AND {of_kind})"
+
+
+def _groups(table: str, keys: str, having: str) -> str:
+    """Return the groups of rows with the same keys that meet a condition, as a table expression that takes an alias."""
+    return f"(SELECT 1 AS one FROM {table} GROUP BY {keys} HAVING {having})"

@@ -163,17 +163,24 @@ def check_same(before: TableKeys, now: TableKeys) -> None:
     Raises:
         SourceError: a key has another name, type, order or place.
     """
-    stored, found = (tuple((key.name, key.type) for key in (*each.keys, *each.ties)) for each in (before, now))
-    if (stored, before.is_ascending) == (found, now.is_ascending):
+    if _order_of(before) == _order_of(now):
         return
-    said, names = (
-        ", ".join(f"{name} ({key.value})" for name, key in each) + ("" if way else ", descending")
-        for each, way in ((stored, before.is_ascending), (found, now.is_ascending))
-    )
+    said, names = map(_said, (before, now))
     raise SourceError(
         f"the bookmark is of rows by {said}, and the keys are {names} now. Nothing was read or changed. Give the keys "
         "of before; or reset the context, and read the table anew."
     )
+
+
+def _order_of(table: TableKeys) -> object:
+    named = [[(key.name, key.type) for key in keys] for keys in (table.keys, table.ties)]
+    return named, table.is_ascending
+
+
+def _said(table: TableKeys) -> str:
+    keys, ties = (", ".join(f"{key.name} ({key.type.value})" for key in each) for each in (table.keys, table.ties))
+    way, beside = "" if table.is_ascending else ", descending", f", told apart by {ties}" if ties else ""
+    return f"{keys}{way}{beside}"
 
 
 def column_named(

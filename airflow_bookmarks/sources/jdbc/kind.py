@@ -6,7 +6,7 @@ import itertools
 from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
 
-from airflow_bookmarks.core.database.key import checked_value
+from airflow_bookmarks.core.database.key import KeyType, checked_value, watermark_of
 from airflow_bookmarks.core.database.windows.window import KeyWindow, Mark, TableKeys
 from airflow_bookmarks.core.errors import OptionError
 from airflow_bookmarks.core.plan import PlanPart
@@ -61,7 +61,8 @@ class TableKind(SourceKind[TablePlan]):
             and not before.trail.rows.keys().isdisjoint(plan.window.named)
         ):
             return True
-        return plan.window.after is None or _is_beyond(mark, plan.window.after, plan.leads_to.table)
+        # Where keys have no order here: a rewind that is refused harms less than one that leaves rows to nobody.
+        return plan.window.after is None or _is_beyond(mark, plan.window.after, plan) is not False
 
     def union(self, plans: Sequence[TablePlan]) -> TablePlan:
         """Return one plan over windows that follow each other; see `SourceKind.union`.
@@ -144,8 +145,12 @@ def _union_of_parts(plans: Sequence[TablePlan]) -> TablePlan:
     for plan in some:
         before, after = read.get(plan.part) or read.get(None), plan.window.after
         mark = None if before is None else before.leads_to.mark
-        if mark is not None and (after is None or (after != mark and _is_beyond(mark, after, plan.leads_to.table))):
-            raise _was_set()
+        if mark is not None and after != mark:
+            is_beyond = after is None or _is_beyond(mark, after, plan)
+            if is_beyond is None:
+                raise _has_no_order(plan)
+            if is_beyond:
+                raise _was_set()
         read[plan.part] = plan
     whole, dialect = plans[-1], dialect_named(plans[-1].recipe.dialect)
     parts = [
@@ -155,7 +160,8 @@ def _union_of_parts(plans: Sequence[TablePlan]) -> TablePlan:
         return whole
     counts = [plan.count for plan in plans]
     count = None if None in counts else sum(each or 0 for each in counts)
-    window = KeyWindow(None, whole.leads_to.mark)  # behind all of them
+    with_nulls = any(plan.window.with_nulls for plan in some)
+    window = KeyWindow(None, whole.leads_to.mark, with_nulls=with_nulls)  # behind all of them
     source = f"({' UNION ALL '.join(parts)}) source_parts"
     return replace(whole, source=source, window=window, count=count, skipped={}, part=None)
 
@@ -167,15 +173,34 @@ def _was_set() -> OptionError:
     )
 
 
-def _is_beyond(mark: Mark, other: Mark, table: TableKeys) -> bool:
-    """Whether a mark counts as read a row behind another one."""
+def _has_no_order(plan: TablePlan) -> OptionError:
+    names = ", ".join(key.name for key in plan.leads_to.table.keys)
+    return OptionError(
+        f"whether these runs follow each other can't be told from values of {names}, whose order is the database's "
+        "own. Nothing was read or changed. Name one run."
+    )
+
+
+def _is_beyond(mark: Mark, other: Mark, plan: TablePlan) -> bool | None:
+    """Whether a mark counts as read a row behind another one; None where their keys have no order here."""
+    table = plan.leads_to.table
     for key, one, two in zip(table.keys, mark.values, other.values, strict=False):
-        compared = key.type.order.compare(one, two)
-        if compared is None:  # values without an order here, such as infinity
-            return one != two
+        compared = 0 if one == two else _compared(key.type, one, two, plan.recipe.dialect)
+        if compared is None:
+            return None
         if compared:
             return (compared > 0) is table.is_ascending
     return len(mark.values) < len(other.values) or not set(mark.ties) <= set(other.ties)
 
+
+def _compared(key: KeyType, one: str, two: str, dialect: str) -> int | None:
+    """Compare two values as the database does; None where that is not known here, as for infinity."""
+    if key is KeyType.UUID and dialect != _PLAIN_UUIDS:
+        return None
+    left, right = watermark_of(key, one), watermark_of(key, two)
+    return None if left is None or right is None else key.order.compare(left, right)
+
+
+_PLAIN_UUIDS = "postgresql"  # puts them in the order of their text; MariaDB by their parts
 
 _NOTHING = TablePlan(Recipe("", "", Relation(()), TableOptions()), "", KeyWindow(), TablePosition(TableKeys(())))

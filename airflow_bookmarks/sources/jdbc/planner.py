@@ -137,7 +137,7 @@ class TablePlanner:
             " AND ".join([*self._new(end or start.mark, start.table), *self._has_keys(start.table)])
         ):
             skipped[SETTLING] = young
-        lookback = self._lookback(described)
+        lookback = self._lookback(described, start)
         behind = None if lookback is None else lookback.behind(start, self.options.bound.max_rows)
         end, left = self._bounded(start, end, behind)
         if left:
@@ -159,9 +159,15 @@ class TablePlanner:
             late=0 if behind is None else len(behind.late),
         )
 
-    def _lookback(self, described: Description) -> Lookback | None:
+    def _lookback(self, described: Description, start: TablePosition) -> Lookback | None:
         """Return what looks for rows that came late, if the options want it."""
         if self.options.lookback is None:
+            if start.trail is not None:
+                log.warning(
+                    "%s: the bookmark was made with a lookback, and this run has none. Rows that came late before it are "
+                    "not read, also if the lookback is given again.",
+                    self.label,
+                )
             return None
         check_lookback(self.label, described, self.options, self.dialect)
         return Lookback(

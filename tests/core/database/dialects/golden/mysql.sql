@@ -114,7 +114,7 @@ SELECT fence, published_rows FROM `stage`.`_bookmarks_tokens` WHERE output_id = 
 UPDATE `stage`.`_bookmarks_tokens` SET fence = 15, published_rows = 0 WHERE job_id = '08f20d4142c75a55' AND fence < 15;
 
 -- stage
-CREATE TABLE `stage`.`_bm_stage` ENGINE=InnoDB AS SELECT `id`, `Na me` FROM `Sales 2013`.`Order ``"]' Lines` WHERE 1 = 0;
+CREATE TABLE `stage`.`_bm_stage` ENGINE=InnoDB AS SELECT `id`, `Na me` FROM (SELECT 1 AS _bm_one) one LEFT JOIN `Sales 2013`.`Order ``"]' Lines` ON 1 = 0 WHERE 1 = 0;
 
 -- seal the stage
 ALTER TABLE `stage`.`_bm_stage_load` RENAME TO `stage`.`_bm_stage`;
@@ -132,19 +132,19 @@ DELETE FROM `Sales 2013`.`Order ``"]' Lines`;
 INSERT INTO `Sales 2013`.`Order ``"]' Lines` (`id`, `Na me`) SELECT `id`, `Na me` FROM `stage`.`_bm_stage`;
 
 -- upsert
-UPDATE `Sales 2013`.`Order ``"]' Lines` old JOIN (SELECT `id`, `Na me` FROM (SELECT `id`, `Na me`, ROW_NUMBER() OVER (PARTITION BY `id` ORDER BY `Na me` DESC) AS _bm_rank FROM `stage`.`_bm_stage`) ranked WHERE _bm_rank = 1 AND 1 = 1) new ON old.`id` = new.`id` SET old.`Na me` = new.`Na me`;
+UPDATE `Sales 2013`.`Order ``"]' Lines` old JOIN (SELECT `id`, `Na me` FROM (SELECT `id`, `Na me`, ROW_NUMBER() OVER (PARTITION BY `id` ORDER BY `Na me` DESC) AS _bm_rank FROM `stage`.`_bm_stage`) ranked WHERE _bm_rank = 1 AND 1 = 1) new ON old.`id` = new.`id` SET old.`Na me` = new.`Na me`, old.`id` = new.`id`;
 
 -- upsert
 INSERT INTO `Sales 2013`.`Order ``"]' Lines` (`id`, `Na me`) SELECT new.`id`, new.`Na me` FROM (SELECT `id`, `Na me` FROM (SELECT `id`, `Na me`, ROW_NUMBER() OVER (PARTITION BY `id` ORDER BY `Na me` DESC) AS _bm_rank FROM `stage`.`_bm_stage`) ranked WHERE _bm_rank = 1 AND 1 = 1) new WHERE NOT EXISTS (SELECT 1 FROM `Sales 2013`.`Order ``"]' Lines` old WHERE old.`id` = new.`id`);
 
 -- upsert with a delete set
-DELETE old FROM `Sales 2013`.`Order ``"]' Lines` old JOIN (SELECT `id` FROM (SELECT `id`, `_bm_deleted`, ROW_NUMBER() OVER (PARTITION BY `id` ORDER BY `Na me` DESC, `_bm_deleted` DESC) AS _bm_rank FROM `stage`.`_bm_stage`) ranked WHERE _bm_rank = 1 AND `_bm_deleted` = 1) gone ON old.`id` = gone.`id`;
+DELETE old FROM `Sales 2013`.`Order ``"]' Lines` old JOIN (SELECT `id` FROM (SELECT `id`, `_bm_deleted`, ROW_NUMBER() OVER (PARTITION BY `id` ORDER BY `Na me` DESC, `_bm_deleted`) AS _bm_rank FROM `stage`.`_bm_stage`) ranked WHERE _bm_rank = 1 AND `_bm_deleted` = 1) gone ON old.`id` = gone.`id`;
 
 -- upsert with a delete set
-UPDATE `Sales 2013`.`Order ``"]' Lines` old JOIN (SELECT `id`, `Na me` FROM (SELECT `id`, `Na me`, `_bm_deleted`, ROW_NUMBER() OVER (PARTITION BY `id` ORDER BY `Na me` DESC, `_bm_deleted` DESC) AS _bm_rank FROM `stage`.`_bm_stage`) ranked WHERE _bm_rank = 1 AND `_bm_deleted` = 0) new ON old.`id` = new.`id` SET old.`Na me` = new.`Na me`;
+UPDATE `Sales 2013`.`Order ``"]' Lines` old JOIN (SELECT `id`, `Na me` FROM (SELECT `id`, `Na me`, `_bm_deleted`, ROW_NUMBER() OVER (PARTITION BY `id` ORDER BY `Na me` DESC, `_bm_deleted`) AS _bm_rank FROM `stage`.`_bm_stage`) ranked WHERE _bm_rank = 1 AND `_bm_deleted` = 0) new ON old.`id` = new.`id` SET old.`Na me` = new.`Na me`, old.`id` = new.`id`;
 
 -- upsert with a delete set
-INSERT INTO `Sales 2013`.`Order ``"]' Lines` (`id`, `Na me`) SELECT new.`id`, new.`Na me` FROM (SELECT `id`, `Na me` FROM (SELECT `id`, `Na me`, `_bm_deleted`, ROW_NUMBER() OVER (PARTITION BY `id` ORDER BY `Na me` DESC, `_bm_deleted` DESC) AS _bm_rank FROM `stage`.`_bm_stage`) ranked WHERE _bm_rank = 1 AND `_bm_deleted` = 0) new WHERE NOT EXISTS (SELECT 1 FROM `Sales 2013`.`Order ``"]' Lines` old WHERE old.`id` = new.`id`);
+INSERT INTO `Sales 2013`.`Order ``"]' Lines` (`id`, `Na me`) SELECT new.`id`, new.`Na me` FROM (SELECT `id`, `Na me` FROM (SELECT `id`, `Na me`, `_bm_deleted`, ROW_NUMBER() OVER (PARTITION BY `id` ORDER BY `Na me` DESC, `_bm_deleted`) AS _bm_rank FROM `stage`.`_bm_stage`) ranked WHERE _bm_rank = 1 AND `_bm_deleted` = 0) new WHERE NOT EXISTS (SELECT 1 FROM `Sales 2013`.`Order ``"]' Lines` old WHERE old.`id` = new.`id`);
 
 -- keys that are NULL
 SELECT count(*) FROM `stage`.`_bm_stage` WHERE `id` IS NULL;

@@ -177,10 +177,10 @@ INSERT INTO "Sales 2013"."Order `""]' Lines" ("id", "Na me") SELECT "id", "Na me
 INSERT INTO "Sales 2013"."Order `""]' Lines" ("id", "Na me") SELECT "id", "Na me" FROM (SELECT "id", "Na me" FROM (SELECT "id", "Na me", ROW_NUMBER() OVER (PARTITION BY "id" ORDER BY "Na me" DESC NULLS LAST) AS _bm_rank FROM "stage"."_bm_stage") ranked WHERE _bm_rank = 1 AND 1 = 1) chosen WHERE 1 = 1 ON CONFLICT ("id") DO UPDATE SET "Na me" = excluded."Na me";
 
 -- upsert with a delete set
-DELETE FROM "Sales 2013"."Order `""]' Lines" AS old WHERE EXISTS (SELECT 1 FROM (SELECT "id" FROM (SELECT "id", "_bm_deleted", ROW_NUMBER() OVER (PARTITION BY "id" ORDER BY "Na me" DESC NULLS LAST, "_bm_deleted" DESC) AS _bm_rank FROM "stage"."_bm_stage") ranked WHERE _bm_rank = 1 AND "_bm_deleted" = 1) gone WHERE old."id" = gone."id");
+DELETE FROM "Sales 2013"."Order `""]' Lines" AS old WHERE EXISTS (SELECT 1 FROM (SELECT "id" FROM (SELECT "id", "_bm_deleted", ROW_NUMBER() OVER (PARTITION BY "id" ORDER BY "Na me" DESC NULLS LAST, "_bm_deleted") AS _bm_rank FROM "stage"."_bm_stage") ranked WHERE _bm_rank = 1 AND "_bm_deleted" = 1) gone WHERE old."id" = gone."id");
 
 -- upsert with a delete set
-INSERT INTO "Sales 2013"."Order `""]' Lines" ("id", "Na me") SELECT "id", "Na me" FROM (SELECT "id", "Na me" FROM (SELECT "id", "Na me", "_bm_deleted", ROW_NUMBER() OVER (PARTITION BY "id" ORDER BY "Na me" DESC NULLS LAST, "_bm_deleted" DESC) AS _bm_rank FROM "stage"."_bm_stage") ranked WHERE _bm_rank = 1 AND "_bm_deleted" = 0) chosen WHERE 1 = 1 ON CONFLICT ("id") DO UPDATE SET "Na me" = excluded."Na me";
+INSERT INTO "Sales 2013"."Order `""]' Lines" ("id", "Na me") SELECT "id", "Na me" FROM (SELECT "id", "Na me" FROM (SELECT "id", "Na me", "_bm_deleted", ROW_NUMBER() OVER (PARTITION BY "id" ORDER BY "Na me" DESC NULLS LAST, "_bm_deleted") AS _bm_rank FROM "stage"."_bm_stage") ranked WHERE _bm_rank = 1 AND "_bm_deleted" = 0) chosen WHERE 1 = 1 ON CONFLICT ("id") DO UPDATE SET "Na me" = excluded."Na me";
 
 -- keys that are NULL
 SELECT count(*) FROM "stage"."_bm_stage" WHERE "id" IS NULL;
