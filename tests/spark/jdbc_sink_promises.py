@@ -114,6 +114,23 @@ def test_upsert_replaces_rows_of_a_key_by_the_greatest(lake: Lake, dw: Warehouse
     assert sorted(dw.rows("SELECT * FROM dim")) == [(1, "c", 3, 7), (2, "d", 1, None), (3, "other", 0, 7)]
 
 
+def test_table_that_is_made_keeps_microseconds(lake: Lake, dw: Warehouse) -> None:
+    """Versions of one key within a second: the newest counts, also against a delete."""
+    rows = [(1, "10:00:00.900000"), (2, "10:00:00.900000"), (3, "10:00:00.100000")]
+    frame = lake.spark.createDataFrame(rows, "id INT, at STRING").selectExpr(
+        "id", "CAST('2026-01-01 ' || at AS TIMESTAMP) AS at", "CAST('2026-01-01 ' || at AS TIMESTAMP_NTZ) AS shown"
+    )
+    gone = lake.spark.sql("SELECT id, TIMESTAMP '2026-01-01 10:00:00.5' AS at FROM VALUES (2), (3) AS deleted(id)")
+    for _ in range(2):
+        with lake.job() as job:
+            job.write(frame, "dim").upsert(["id"], order_by="at", deletes=gone).jdbc("conn:dw", "made")
+    found = dw.rows("SELECT id, at, shown FROM made ORDER BY id")
+    assert [(number, at.microsecond, shown.microsecond) for number, at, shown in found] == [
+        (1, 900_000, 900_000),
+        (2, 900_000, 900_000),
+    ]
+
+
 def test_upsert_into_a_table_that_is_not_there_makes_it_with_the_key(lake: Lake, dw: Warehouse) -> None:
     for name in ("a", "b"):
         with lake.job() as job:

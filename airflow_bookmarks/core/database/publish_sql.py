@@ -19,7 +19,7 @@ from airflow_bookmarks.core.database.sink_table import SinkTable
 from airflow_bookmarks.core.database.stage_name import StageName, job_id
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from airflow_bookmarks.core.database.dialect import DialectName
     from airflow_bookmarks.core.rules.territory import Territory
@@ -120,6 +120,20 @@ def create_stage(
         # through an outer join.
         source = f"(SELECT 1 AS _bm_one) one LEFT JOIN {source} ON 1 = 0"
     return f"CREATE TABLE {stage.sql(dialect)}{engine} AS SELECT {names} FROM {source} WHERE 1 = 0"
+
+
+def keep_fractions(table: SinkTable, columns: Mapping[str, str]) -> str:
+    """Return the statement by which columns of times in MySQL keep microseconds: those that Spark makes keep seconds.
+
+    Args:
+        columns: the type of each, `timestamp` or `datetime`.
+
+    Example:
+        >>> keep_fractions(SinkTable("dw", "stage"), {"at": "timestamp"})
+        'ALTER TABLE `dw`.`stage` MODIFY `at` timestamp(6) NULL'
+    """
+    modified = ", ".join(f"MODIFY {quoted('mysql', name)} {kind}(6) NULL" for name, kind in columns.items())
+    return f"ALTER TABLE {table.sql('mysql')} {modified}"
 
 
 def create_rehearsal(dialect: DialectName, rehearsal: SinkTable, stage: SinkTable) -> str:

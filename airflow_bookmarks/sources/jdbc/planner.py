@@ -164,8 +164,8 @@ class TablePlanner:
         if self.options.lookback is None:
             if start.trail is not None:
                 log.warning(
-                    "%s: the bookmark was made with a lookback, and this run has none. Rows that came late before it are "
-                    "not read, also if the lookback is given again.",
+                    "%s: the bookmark was made with a lookback, and this run has none. Rows that came late before it "
+                    "are not read, also if the lookback is given again.",
                     self.label,
                 )
             return None

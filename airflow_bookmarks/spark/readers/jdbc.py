@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -9,9 +10,10 @@ from airflow_bookmarks.core.database.key import KeyType
 from airflow_bookmarks.core.database.windows.partitions import PartitionOptions, hashed, ranges
 from airflow_bookmarks.core.errors import OptionError
 from airflow_bookmarks.databases.dialects import dialect_named
+from airflow_bookmarks.spark.features import SPARK_ERRORS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
@@ -24,6 +26,11 @@ if TYPE_CHECKING:
 # TIMESTAMP is shown in the zone of a session, and a window is in UTC.
 _IN_UTC = {"connectionTimeZone": "UTC", "forceConnectionTimeZoneToSession": "true"}
 
+# The newest that are tried; see `tools/jars.py`.
+_PACKAGES = {
+    "org.postgresql.Driver": "org.postgresql:postgresql:42.7.14",
+    "org.mariadb.jdbc.Driver": "org.mariadb.jdbc:mariadb-java-client:3.5.11",
+}
 _FETCH_SIZE, _ROWS_AT_A_TIME = "fetchsize", "10000"
 
 
@@ -51,7 +58,10 @@ class TableReader:
         dialect = dialect_named(self.dialect)
         condition = plan.window.condition(dialect, plan.leads_to.table)
         parts = [condition] if plan.is_empty else [f"({condition}) AND {each}" for each in self._parts(plan, condition)]
-        return spark.read.jdbc(self.url, plan.source, predicates=parts, properties=dict(self.properties))
+        with driver_needed(self.properties["driver"]):
+            frame = spark.read.jdbc(self.url, plan.source, predicates=parts, properties=dict(self.properties))
+            _ = frame.schema  # Spark Connect looks for the driver now
+        return frame
 
     def _parts(self, plan: TablePlan, condition: str) -> Sequence[str]:
         dialect, wanted = dialect_named(self.dialect), self.partitions
@@ -81,6 +91,25 @@ def ranges_of(connect: Connect, dialect: Dialect, source: str, name: str, condit
         return ["1 = 1"]
     ends = _integer(name, low), _integer(name, high)
     return ranges(column, *ends, count, is_nullable=True)
+
+
+@contextmanager
+def driver_needed(driver: str) -> Iterator[None]:
+    """Say how Spark gets a driver of JDBC, if it has none of this class.
+
+    Raises:
+        OptionError: it has none.
+    """
+    try:
+        yield
+    except SPARK_ERRORS as error:
+        if f"ClassNotFoundException: {driver}" not in str(error):
+            raise
+        package = _PACKAGES.get(driver, "<the Maven coordinates of the driver>")
+        raise OptionError(
+            f"Spark has no JDBC driver {driver}. Nothing was committed. Give packages={package!r} to the operator or "
+            "to spark-submit (--packages), or set spark.jars.packages before the session is made."
+        ) from error
 
 
 def in_portions(properties: Mapping[str, str]) -> dict[str, str]:

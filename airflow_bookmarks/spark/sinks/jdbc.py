@@ -5,6 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from pyspark.sql.types import DataType, TimestampNTZType, TimestampType
+
+from airflow_bookmarks.core.database.dialects.quoting import is_mysql
+from airflow_bookmarks.core.database.publish_sql import keep_fractions
 from airflow_bookmarks.core.database.sink_table import SinkTable
 from airflow_bookmarks.core.database.upsert import Upsert
 from airflow_bookmarks.core.errors import OptionError, PublishError
@@ -15,7 +19,7 @@ from airflow_bookmarks.sinks.jdbc.place import StagePlace, TableTarget
 from airflow_bookmarks.sinks.jdbc.reaching import entered
 from airflow_bookmarks.sinks.staging import Mode, Staged, StagingRequest
 from airflow_bookmarks.spark.features import tells_observations
-from airflow_bookmarks.spark.readers.jdbc import spark_url
+from airflow_bookmarks.spark.readers.jdbc import driver_needed, spark_url
 from airflow_bookmarks.spark.session import RowCount
 
 if TYPE_CHECKING:
@@ -28,6 +32,8 @@ if TYPE_CHECKING:
     from airflow_bookmarks.databases.login import DatabaseLogin
 
 _LEFT = "Nothing was committed or published."
+_TIMES: dict[type[DataType], str] = {TimestampType: "timestamp", TimestampNTZType: "datetime"}
+_TYPES = "createtablecolumntypes"  # by which a user tells Spark the types of the table
 _OF_CONNECTION = ("user", "password")
 _OF_SINK = ("dbtable", "query", "truncate", "url")
 
@@ -105,19 +111,35 @@ class JdbcTable:
             raise PublishError(f"{self.what}: {place!r} is no stage table. {_LEFT}")
         with entered(self.login, _LEFT, PublishError) as database:
             load.create(database, staged, columns, label)
+        if columns is None:
+            self._make(frame, staged)
         rows = self._written(frame, staged)
         with entered(self.login, _LEFT, PublishError) as database:
             rows = load.seal(database, staged, rows)
             removed = load.delete_count(database, staged)
         return Staged((), rows=rows, schema=rest.schema.json(), removed_keys=removed)
 
+    def _make(self, frame: DataFrame, staged: StagePlace) -> None:
+        """Let Spark make the stage table first where its types lose something: in MySQL it makes times of seconds."""
+        kinds = {field.name: _TIMES.get(type(field.dataType)) for field in frame.schema.fields}
+        times = {name: kind for name, kind in kinds.items() if kind is not None}
+        if not (times and is_mysql(self.login.dialect)) or any(name.lower() == _TYPES for name in self.options):
+            return
+        self._append(frame.sparkSession.createDataFrame([], frame.schema), staged)
+        with entered(self.login, _LEFT, PublishError) as database:
+            database.execute(keep_fractions(staged.loading, times))
+
     def _written(self, frame: DataFrame, staged: StagePlace) -> int | None:
         """Write the frame, and return how many rows that were; None: Spark has proved that it has none."""
         count = RowCount()
-        writer = count.of(frame).write.mode("append").options(**self.options)
-        table = staged.loading.sql(self.login.dialect)
-        writer.jdbc(spark_url(self.login), table, properties=self._properties())
+        self._append(count.of(frame), staged)
         return count.rows() if tells_observations(frame.sparkSession) else int(frame.count())
+
+    def _append(self, frame: DataFrame, staged: StagePlace) -> None:
+        properties = self._properties()
+        with driver_needed(properties["driver"]):
+            writer = frame.write.mode("append").options(**self.options)
+            writer.jdbc(spark_url(self.login), staged.loading.sql(self.login.dialect), properties=properties)
 
     def _properties(self) -> dict[str, str]:
         properties = self.login.jdbc_properties()
