@@ -54,10 +54,16 @@ def _write_page() -> None:
 
 
 def _commit() -> str:
-    """Return the commit that is tested, with a plus where the tree differs from it."""
-    command = ["git", "describe", "--always", "--dirty=+"]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)  # an sdist has no history
-    return done.stdout.strip() or "unknown"
+    """Return the commit that is tested, with a plus where the tree differs from it in more than what a run writes."""
+    commit = _git("rev-parse", "--short=7", "HEAD")
+    written = (f":!{path.relative_to(ROOT)}" for path in (_OUTCOMES, _PAGE))
+    return f"{commit}{'+' if _git('status', '--porcelain', '--', '.', *written) else ''}" if commit else "unknown"
+
+
+def _git(*arguments: str) -> str:
+    """Return what git says; nothing where there is no history, as in an sdist."""
+    done = subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=False)
+    return done.stdout.strip()
 
 
 def _parser() -> argparse.ArgumentParser:
