@@ -10,6 +10,7 @@ NEWEST = "constraints.txt"
 _DRIVER_TESTS = (
     *("boto3", "numpy", "fsspec", "hypothesis", "moto[server]", "psutil", "pytest", "pytest-xdist", "pyyaml"),
     *("sqlalchemy", "psycopg[binary]", "PyMySQL"),  # of the extras for databases
+    "sqlglot",  # parses the statements of dialects
 )
 _RUNTIME = ("tests/spark",)
 _WITH_3_5 = ("numpy==1.26.4", "pandas==2.3.3", "pyarrow==17.0.0")  # its Connect client wants NumPy 1
