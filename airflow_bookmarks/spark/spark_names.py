@@ -66,7 +66,8 @@ _OF_ONE_KIND: Mapping[str, str] = {
         name: _OF_FILES.format(name)
         for name in (
             "archive_to", "exclusions", "gaps", "infer_schema", "late_after", "moved_from", "on_corrupt", "on_missing",
-            "on_overwrite", "on_published", "on_touch", "on_unmatched", "partition_filter", "partition_time", "read_by",
+            "on_overwrite", "on_published", "on_touch", "on_unmatched", "partition_filter", "partition_time",
+            "per_partition", "read_by",
             "reread", "sequence", "settle", "shard_by",
         )
     },
