@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
     from airflow_bookmarks.core.rules.shard import TableShard
     from airflow_bookmarks.sources.jdbc.options import TableOptions
-    from airflow_bookmarks.sources.jdbc.position import TablePosition
     from airflow_bookmarks.sources.jdbc.queries import Queries
     from airflow_bookmarks.sources.jdbc.recipe import Relation
 
@@ -135,9 +134,13 @@ def _key(dialect: Dialect, columns: Sequence[TableColumn], name: str) -> KeyColu
 
 
 def server_identity(
-    label: str, queries: Queries, dialect: Dialect, address: str, before: TablePosition | None
+    label: str, queries: Queries, dialect: Dialect, address: str, known: str | None, remedy: str
 ) -> str | None:
     """Return what tells this server from others, where the user may know it.
+
+    Args:
+        known: that of the server which the position is of.
+        remedy: what another one means, and what to do then.
 
     Raises:
         SourceError: the position is of another one.
@@ -147,12 +150,10 @@ def server_identity(
         found = None if asked is None else str(queries.rows(asked)[0][0])
     except DatabaseError:  # this user may not ask
         found = None
-    known = None if before is None else before.identity
     if None not in (known, found) and known != found:
         raise SourceError(
             f"{label}: {address} is another server than the one that was read before ({found}, and not {known}): "
-            "restored, or failed over to a copy. Its rows may have other keys. Nothing was read or changed. If it is a "
-            "whole copy, set the context to its last value (airflow-bookmarks set); else reset it."
+            f"restored, or failed over to a copy. Nothing was read or changed. {remedy}"
         )
     return found or known
 

@@ -57,6 +57,10 @@ log = logging.getLogger(__name__)
 MOST_COUNTED = 100_000  # rows; a count of more would take longer than to read them
 MOST_TIES = 10_000  # rows with one and the same keys, each of which the position names
 _SEEN_TIES = 100
+_ON_ANOTHER_SERVER = (
+    "Its rows may have other keys. If it is a whole copy, set the context to its last value (airflow-bookmarks set); "
+    "else reset it."
+)
 _INSTANT = timedelta(microseconds=1)
 _BETWEEN = timedelta(seconds=1)  # the most that a server takes from a statement's time to its place among the open ones
 
@@ -100,7 +104,10 @@ class TablePlanner:
             OptionError: an option does not fit the table.
         """
         before = None if found.position is None else TablePosition.decode(found.position)
-        identity = server_identity(self.label, self.queries, self.dialect, self.recipe.address, before)
+        known = None if before is None else before.identity
+        identity = server_identity(
+            self.label, self.queries, self.dialect, self.recipe.address, known, _ON_ANOTHER_SERVER
+        )
         described = describe(self.queries, self.dialect, self.relation, self.options)
         table = described.table
         if before is not None:

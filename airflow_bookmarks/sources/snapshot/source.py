@@ -14,28 +14,30 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
-from airflow_bookmarks.core.errors import DatabaseError, OptionError, SourceError, StoreAccessError
+from airflow_bookmarks.core.errors import OptionError, SourceError, StoreAccessError
 from airflow_bookmarks.core.option import check_choice
 from airflow_bookmarks.core.rules.schema import is_wider, spoken
 from airflow_bookmarks.core.run import SourceRef
 from airflow_bookmarks.core.selection.reason import BEFORE_START
 from airflow_bookmarks.core.text.instant import to_text
 from airflow_bookmarks.databases.dialects import dialect_named
+from airflow_bookmarks.sources.jdbc.catalogue import server_identity
 from airflow_bookmarks.sources.jdbc.settling import now
 from airflow_bookmarks.sources.snapshot.position import SnapshotPlan, SnapshotPosition
 from airflow_bookmarks.sources.snapshot.snapshot import ChangeCounts, TableSnapshot, missing, opened
 from airflow_bookmarks.sources.source import Recheck
 
 if TYPE_CHECKING:
-    from airflow_bookmarks.core.database.dialect import Dialect
     from airflow_bookmarks.core.position import Position
     from airflow_bookmarks.core.rules.schema import Type
-    from airflow_bookmarks.sources.jdbc.queries import Connect, Queries
+    from airflow_bookmarks.sources.jdbc.queries import Connect
     from airflow_bookmarks.sources.jdbc.recipe import Relation
     from airflow_bookmarks.sources.snapshot.snapshot import Open, SnapshotMaker
     from airflow_bookmarks.sources.source import PlanInput
 
 log = logging.getLogger(__name__)
+
+_ON_ANOTHER_SERVER = "Whatever differs there would count as changed. Reset the context to read it anew."
 
 KIND = "jdbc-snapshot"
 OnEmptied = Literal["error", "accept"]
@@ -120,7 +122,8 @@ class SnapshotSource:
         dialect = dialect_named(self._table.dialect)
         with ExitStack() as session:
             queries = session.enter_context(self._connect())
-            identity = self._identity(queries, dialect, before)
+            known = None if before is None else before.identity
+            identity = server_identity(self._label, queries, dialect, self._table.address, known, _ON_ANOTHER_SERVER)
             moment = to_text(now(queries, dialect))
             undo.callback(self._drop, found, uri)
             shared = self._snapshots.shares
@@ -175,22 +178,6 @@ class SnapshotSource:
                 f"{gone[0]!r}. Nothing was read or changed. Put them back from a backup; or reset the context, and "
                 "read the table anew."
             )
-
-    def _identity(self, queries: Queries, dialect: Dialect, before: SnapshotPosition | None) -> str | None:
-        """Return what tells this server from others, where the user may know it."""
-        asked = dialect.identity_query()
-        try:
-            found = None if asked is None else str(queries.rows(asked)[0][0])
-        except DatabaseError:  # this user may not ask
-            found = None
-        known = None if before is None else before.identity
-        if None not in (known, found) and known != found:
-            raise SourceError(
-                f"{self._label}: {self._table.address} is another server than the one that was read before ({found}, "
-                f"and not {known}): restored, or failed over to a copy. Whatever differs there would count as changed. "
-                "Nothing was read or changed. Reset the context to read it anew."
-            )
-        return found or known
 
     def _check_keys_kept(self, before: TableSnapshot, after: TableSnapshot) -> None:
         """Make sure that keys of both snapshots can be compared: a value of another type is another value."""

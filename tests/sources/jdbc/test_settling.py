@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -274,6 +274,15 @@ def test_transactions_of_mariadb_are_listed_from_their_first_row_on(maria: Shop)
         assert [each.stage for each in listed(maria.login)] == [1]
     assert (reading.id.split()[0], writing.id.split()[0]) == ("reading", "transaction")
     assert writing.may_continue(reading)
+
+
+def test_reader_leaves_no_transaction_that_the_next_one_would_wait_for(maria: Shop) -> None:
+    """A server may end what a connection has left only after others have looked."""
+    with open_database(maria.login) as session:
+        with watch("orders", session, maria.dialect, lambda: nullcontext(session)) as watched:
+            watched.open()
+            assert session.rows("SELECT @@in_transaction") == [(1,)]
+        assert session.rows("SELECT @@in_transaction") == [(0,)]
 
 
 def test_transactions_of_postgresql_are_listed_from_their_beginning_on(pg: Shop) -> None:
