@@ -278,8 +278,8 @@ def test_transactions_of_mariadb_are_listed_from_their_first_row_on(maria: Shop)
 
 def test_reader_leaves_no_transaction_that_the_next_one_would_wait_for(maria: Shop) -> None:
     """A server may end what a connection has left only after others have looked."""
-    with open_database(maria.login) as session:
-        with watch("orders", session, maria.dialect, lambda: nullcontext(session)) as watched:
+    with open_database(maria.login) as queries, open_database(maria.login) as session:
+        with watch("orders", queries, maria.dialect, lambda: nullcontext(session)) as watched:
             watched.open()
             assert session.rows("SELECT @@in_transaction") == [(1,)]
         assert session.rows("SELECT @@in_transaction") == [(0,)]
