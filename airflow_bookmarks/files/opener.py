@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from airflow_bookmarks.core.errors import OptionError
 from airflow_bookmarks.core.text.redaction import has_user_info
-from airflow_bookmarks.files.access import present_access
+from airflow_bookmarks.files.access import present_access, reached_by
 from airflow_bookmarks.files.filesystem import ABFS_SCHEMES, store_of
 from airflow_bookmarks.files.permission import WatchedFileSystem, present_permission
 from airflow_bookmarks.files.s3.settings import S3_SCHEMES
@@ -19,6 +19,7 @@ from airflow_bookmarks.files.s3.settings import S3_SCHEMES
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from airflow_bookmarks.files.access import FileAccess
     from airflow_bookmarks.files.filesystem import ChangeableFileSystem, FileSystem
 
 
@@ -152,6 +153,16 @@ def _check_text(path: object) -> None:
             f"{path!r} can't be a path: no name has the character U+{ord(found[0]):04X}. Nothing was read or changed. "
             "Look where this path comes from, and leave the character out."
         )
+
+
+def open_state_files(path: str, access: FileAccess | None) -> FileSystem:
+    """Return the file system that artifacts of the state lie on, reached by `access`: to list and read them.
+
+    Raises:
+        OptionError: as `open_any_filesystem`.
+    """
+    with reached_by(access):
+        return open_any_filesystem(path)
 
 
 def open_one_filesystem(paths: Sequence[str]) -> FileSystem:

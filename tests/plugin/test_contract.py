@@ -140,7 +140,7 @@ def test_every_error_has_a_status() -> None:
     # What only a run can meet is a fault of ours where a page meets it.
     of_runs = {
         "BookmarkError", "MisuseError", "AttemptRefusedError", "NotCommittedError", "PublishError",
-        "VersionMismatchError", "ExpectationError", "ManifestError", "OwnerError",
+        "VersionMismatchError", "ExpectationError", "ManifestError", "OwnerError", "PartitionsFailedError",
         "SinkUnknownError", "SourceUnknownError", "UnknownRunsError",
     }  # fmt: skip
     ours = [kind for kind in below(errors.BookmarkError) if kind.__module__ == errors.__name__]

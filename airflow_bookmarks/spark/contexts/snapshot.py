@@ -13,8 +13,7 @@ from airflow_bookmarks.core.database.windows.partitions import hashed
 from airflow_bookmarks.databases.address import DatabaseAddress
 from airflow_bookmarks.databases.client import why_no_client
 from airflow_bookmarks.databases.dialects import dialect_named
-from airflow_bookmarks.files.access import reached_by
-from airflow_bookmarks.files.opener import open_any_filesystem
+from airflow_bookmarks.files.opener import open_state_files
 from airflow_bookmarks.sources.jdbc.options import TableOptions
 from airflow_bookmarks.sources.snapshot.snapshot import CHANGE_TYPE, DELETE, INSERT, TableSnapshot
 from airflow_bookmarks.sources.snapshot.source import ComparedTable, SnapshotSource
@@ -107,8 +106,7 @@ class _SparkSnapshots:
 
     def open_files(self, uri: str) -> FileSystem:
         """Return the file system of the state."""
-        with reached_by(self.scope.job.access):
-            return open_any_filesystem(uri)
+        return open_state_files(uri, self.scope.job.access)
 
     # ---- several parts are several queries
 
