@@ -5,23 +5,16 @@ from __future__ import annotations
 import copy
 import logging
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from airflow_bookmarks.core.errors import (
-    ChangedMeanwhileError,
-    FencedError,
-    MisuseError,
-    OptionError,
-    PartitionsFailedError,
-    PublishError,
-    StoreError,
-)
+from airflow_bookmarks.core.errors import MisuseError, OptionError
 from airflow_bookmarks.core.job import check_name
 from airflow_bookmarks.core.option import Option, check_choice
 from airflow_bookmarks.core.rules.emptiness import WhenEmpty
 from airflow_bookmarks.core.rules.shard import Shard, shard_name
-from airflow_bookmarks.core.selection.bound import UNBOUND, Bound
+from airflow_bookmarks.core.selection.bound import Bound
 from airflow_bookmarks.core.text.cause import cause_of
 from airflow_bookmarks.files.access import by_own_access, reached_by
 from airflow_bookmarks.lifecycle.changes.naming import key_of
@@ -29,12 +22,12 @@ from airflow_bookmarks.lifecycle.history.shards import Layout
 from airflow_bookmarks.lifecycle.run.environment import environment_of
 from airflow_bookmarks.lifecycle.state.manifest import Manifests
 from airflow_bookmarks.sinks.staging import OnUnknownRuns
-from airflow_bookmarks.sources.files.scan import SharedScans
-from airflow_bookmarks.sources.jdbc.settling import SharedSettlings
-from airflow_bookmarks.sources.part_loop import PartLoop
 from airflow_bookmarks.spark.arguments import Arguments
-from airflow_bookmarks.spark.contexts.options import Batches, ReadOptions, ReadShare
+from airflow_bookmarks.spark.contexts.options import ReadOptions
 from airflow_bookmarks.spark.inputs import Inputs, state_folders
+from airflow_bookmarks.spark.loops.batches import BatchLoop
+from airflow_bookmarks.spark.loops.partitions import PartitionLoop, is_kept_for_later
+from airflow_bookmarks.spark.loops.turn import Ending, Looks, Turn
 from airflow_bookmarks.spark.opening import access_of, begin_run, reach_databases, session_of, settings_of, show_log
 from airflow_bookmarks.spark.spark_names import reads_a_context, writes_an_output
 
@@ -55,6 +48,7 @@ if TYPE_CHECKING:
     from airflow_bookmarks.lifecycle.state.job_state import JobState
     from airflow_bookmarks.lifecycle.state.summary import Summary
     from airflow_bookmarks.sources.source import OnSourceChange
+    from airflow_bookmarks.spark.loops.turn import Loop
     from airflow_bookmarks.spark.reader import BookmarkedReader
     from airflow_bookmarks.spark.reference import ReferenceReader, References
     from airflow_bookmarks.spark.use import Uses
@@ -67,9 +61,6 @@ NO_STREAM = (
     "a Spark stream keeps its own position, in its checkpoint, and two positions of one source would part. Nothing was "
     "read or changed. Use spark.readStream and writeStream without a bookmark, or job.read(...) on a schedule."
 )
-
-# Errors after which no other value could be read either, or of a run that is committed.
-_ENDS_THE_LOOP = (FencedError, ChangedMeanwhileError, PublishError, StoreError)
 
 
 class BookmarkedJob:
@@ -161,12 +152,7 @@ class BookmarkedJob:
         self.name, self.store = self._given.name, self._given.store
         reach_databases(self.store, self._spark)
         self._environment = environment_of(self.store, self._given.identity.attempt)
-        self._layout: Layout | None = None
-        self._looks: tuple[SharedScans, SharedSettlings] | None = None
-        self._number: int | None = None
-        self._batches: Batches | None = None
-        self._loop: PartLoop | None = None
-        self._previous: RunSession | None = None
+        self._turn = Turn()
         self._references: References | None = None
         self._clear()
 
@@ -204,18 +190,18 @@ class BookmarkedJob:
         if self._given.choice.option is not Option.DISABLE:
             self.name = key_of(self.store, self.name)
         with reached_by(self.access):
-            layout, looks = Layout.of(self.store, self.name), (SharedScans(), SharedSettlings())
+            of_all = Turn(layout=Layout.of(self.store, self.name), looks=Looks())
         log.info("bookmark %s: share %s, virtual shards %s", self.name, share.text, list(share.numbers))
         with self._references_of_loop():
             for number in share.numbers:
-                yield self._part(number, layout, looks)
+                yield self._at(replace(of_all, shard=number), shard_name(self.name, number))
 
-    def _part(self, number: int, layout: Layout, looks: tuple[SharedScans, SharedSettlings]) -> BookmarkedJob:
-        part = copy.copy(self)
-        part.name, part._number = shard_name(self.name, number), number
-        part._layout, part._looks = layout, looks
-        part._clear()
-        return part
+    def _at(self, turn: Turn, name: str | None = None) -> BookmarkedJob:
+        """Return the job of a turn of a loop, which has not begun."""
+        job = copy.copy(self)
+        job._turn, job.name = turn, name or self.name
+        job._clear()
+        return job
 
     # ---- batches
 
@@ -250,52 +236,33 @@ class BookmarkedJob:
                     batch.write(flights, "clean").save("/lake/clean/flights")
         """
         bound = Bound.of(max_files=max_files, max_bytes=max_bytes, max_rows=max_rows, window=window)
-        if self._run is not None or self._loop is not None:
+        if self._run is not None or self._turn.parts is not None:
             raise MisuseError(
                 f"job {self.name!r} has begun, or is a partition, and each batch is a run of its own. Nothing moved. "
                 "Write `for batch in BookmarkedJob(...).batches(...):` and, in it, `with batch:`."
             )
-        return self._drained(Batches(bound))
+        return self._each(BatchLoop(bound))
 
-    def _drained(self, batches: Batches) -> Iterator[BookmarkedJob]:
+    def _each(self, loop: Loop) -> Iterator[BookmarkedJob]:
+        """Yield the jobs of a loop, each when the one before it has ended."""
         with self._references_of_loop():
-            batch, count = self._batch(batches, None), 1
+            job = self._at(loop.first(self._turn))
             try:
                 while True:
-                    yield batch
-                    run = batch._ended_run()
-                    if not run.goes_on:
-                        batches_made = "1 batch" if count == 1 else f"{count} batches"
-                        log.info("bookmark %s: drained in %s", batch.name, batches_made)
-                        return
-                    batch, count = batch._batch(batches, run), count + 1
+                    yield job
+                    ending = Ending(job._run, is_done=job._summary is not None, is_aborted=job._is_aborted)
+                    following = loop.after(job.name, job._turn, ending)
+                    if following is None:
+                        break
+                    job = job._at(following)
             finally:
-                batch._leave()
-
-    def _batch(self, batches: Batches, previous: RunSession | None) -> BookmarkedJob:
-        batch = copy.copy(self)
-        batch._batches, batch._previous = batches, previous
-        batch._clear()
-        return batch
-
-    def _ended_run(self) -> RunSession:
-        """Return the run of this batch, behind which the loop goes on."""
-        if self._is_aborted:
-            raise MisuseError(
-                f"job {self.name!r}: a batch was aborted, and the loop went on: the next one would read the same. The "
-                "batches before it are committed, nothing after them. Let its error end the loop."
-            )
-        if self._run is None or self._summary is None:
-            raise MisuseError(
-                f"job {self.name!r}: a batch was not run to its end: the next one would read the same. The batches "
-                "before it are committed, nothing after them. Write `with batch:` around what each of them does."
-            )
-        return self._run
+                job._leave()
+        loop.close(job.name)
 
     @by_own_access
     def _leave(self) -> None:
-        """Give the job back if it is held for a batch that never begins."""
-        for run in (self._previous, self._run):
+        """Give the job back if it is held for a run of the loop that never begins."""
+        for run in (self._turn.previous, self._run):
             if run is not None:
                 run.leave()
 
@@ -323,65 +290,12 @@ class BookmarkedJob:
                     part.write(orders, "copy").save("/lake/orders")
         """
         check_name("context", ctx)
-        if self._run is not None or self._batches is not None:
+        if self._run is not None or self._turn.batches is not None:
             raise MisuseError(
                 f"job {self.name!r} has begun, or is a batch, and each partition is a run of its own. Nothing moved. "
                 "Write `for part in BookmarkedJob(...).partitions(...):` and, in it, `with part:`."
             )
-        return self._in_parts(PartLoop(ctx))
-
-    def _in_parts(self, loop: PartLoop) -> Iterator[BookmarkedJob]:
-        with self._references_of_loop():
-            part = self._next_part(loop, None)
-            try:
-                while True:
-                    yield part
-                    run = part._ended_part(loop)
-                    if loop.is_over:
-                        break
-                    part = part._next_part(loop, run)
-            finally:
-                part._leave()
-        if loop.failed:
-            failed = {str(value): error for value, error in loop.failed.items()}
-            raise PartitionsFailedError(self.name, failed) from ExceptionGroup("failed", list(failed.values()))
-        log.info("bookmark %s: %d partitions are read", part.name, len(loop.taken))
-
-    def _next_part(self, loop: PartLoop, previous: RunSession | None) -> BookmarkedJob:
-        part = copy.copy(self)
-        part._loop, part._previous = loop, previous
-        part._looks = self._looks or (SharedScans(), SharedSettlings())
-        part._clear()
-        loop.begin()
-        return part
-
-    def _ended_part(self, loop: PartLoop) -> RunSession | None:
-        """Return the run behind which the loop goes on; None if its value has failed, and another run has to begin."""
-        if loop.current in loop.failed:
-            return None
-        if self._is_aborted or self._run is None or self._summary is None or not loop.is_read:
-            raise MisuseError(
-                f"job {self.name!r}: a part of the loop was not run to its end, or did not read {loop.ctx!r}: the next "
-                "one would read the same. The parts before it are committed, nothing after them. Write `with part:` "
-                f"around what each of them does, and in it `part.read({loop.ctx!r})`."
-            )
-        if not loop.is_planned:  # a replay, or a window of runs: its plan is a stored one
-            loop.is_over = True
-        return self._run if self._run.goes_on else None
-
-    def _is_kept_for_later(self, error: BaseException) -> bool:
-        """Whether an error is that of one value of a loop, which goes on with the others."""
-        loop = self._loop
-        if (
-            loop is None
-            or loop.current is None
-            or isinstance(error, _ENDS_THE_LOOP)
-            or not isinstance(error, Exception)
-        ):
-            return False
-        loop.failed[loop.current] = error
-        log.error("bookmark %s: %s failed and stays where it was: %s", self.name, loop.current, cause_of(error))
-        return True
+        return self._each(PartitionLoop(ctx))
 
     @contextmanager
     def _references_of_loop(self) -> Iterator[None]:
@@ -411,19 +325,19 @@ class BookmarkedJob:
             ChangeRefusedError: the shards of this job have bookmarks, so it can't get one as a whole.
         """
         share = self._given.share
-        if share is not None and self._number is None:
+        if share is not None and self._turn.shard is None:
             raise MisuseError(
                 f"job {self.name!r} is sharded ({share.text}), and each virtual shard is a run of its own. "
                 "Nothing moved. Write `for job in BookmarkedJob(...).shards():` and, in it, `with job:`."
             )
         if self._run is not None:
             raise MisuseError(f"job {self.name!r} has begun already. Nothing moved. Make another BookmarkedJob.")
-        if self._given.choice.option is not Option.DISABLE and self._previous is None:
+        if self._given.choice.option is not Option.DISABLE and self._turn.previous is None:
             self.name = key_of(self.store, self.name)  # another name, which a rename gave, is that job
         self._run = (
-            begin_run(self._given, self.name, self._environment, in_batches=self._in_loop, shard=self._number)
-            if self._previous is None
-            else self._previous.following()
+            begin_run(self._given, self.name, self._environment, in_batches=self._turn.goes_on, shard=self._turn.shard)
+            if self._turn.previous is None
+            else self._turn.previous.following()
         )
         try:
             self._prepare_manifests(self._run)
@@ -432,11 +346,6 @@ class BookmarkedJob:
             self.abort(cause_of(error))  # the `with` block is not entered, so nothing else would
             raise
         return self
-
-    @property
-    def _in_loop(self) -> bool:
-        """Whether the execution may go on with another run after this one."""
-        return self._batches is not None or self._loop is not None
 
     def _prepare_manifests(self, run: RunSession) -> None:
         uri = self._given.manifest_uri
@@ -500,14 +409,14 @@ class BookmarkedJob:
                 error.code,
             )
         self.abort(cause_of(error))
-        return self._is_kept_for_later(error) or None
+        return is_kept_for_later(self.name, self._turn.parts, error) or None
 
     def _commit_or_abort(self) -> None:
         try:
             self.commit()
         except BaseException as error:
             self.abort(cause_of(error))
-            if not self._is_kept_for_later(error):
+            if not is_kept_for_later(self.name, self._turn.parts, error):
                 raise
 
     # ---- reading and writing
@@ -561,24 +470,7 @@ class BookmarkedJob:
         self._check_spark()
         from airflow_bookmarks.spark.reader import BookmarkedReader  # imports pyspark
 
-        loop, batches = self._loop, self._batches
-        if loop is not None and ctx != loop.ctx:
-            raise OptionError(
-                f"job {self.name!r}, context {ctx!r}: this loop is over the partitions of {loop.ctx!r}, and the first "
-                f"of its runs alone would read anything of {ctx!r}. Nothing was read or changed. Read lookups with "
-                "job.reference(name)."
-            )
-        scans, settlings = (None, None) if self._looks is None else self._looks
-        share = ReadShare(
-            number=self._number,
-            layout=self._layout,
-            scans=scans,
-            settlings=settlings,
-            loop=loop,
-            backlog=None if batches is None else batches.backlog(ctx),
-            bound=UNBOUND if batches is None else batches.bound,
-            clock=self._environment.clock,
-        )
+        share = self._turn.share(self.name, ctx, self._environment.clock)
         return BookmarkedReader(self, ctx, wanted, share)
 
     def reference(self, name: str) -> ReferenceReader:
@@ -775,7 +667,7 @@ class BookmarkedJob:
     @property
     def virtual_shard(self) -> int | None:
         """The number of the virtual shard that this run reads, 0 to 63; None for a job without shards."""
-        return self._number
+        return self._turn.shard
 
     @property
     def run_number(self) -> int | None:
@@ -835,7 +727,8 @@ class BookmarkedJob:
         Raises:
             OptionError: it does one of these.
         """
-        self._check_overwrite(target, overwrites=overwrites)
+        if overwrites:
+            self._turn.check_overwrite(self.name, target)
         self.inputs.check_target(target, overwrites=overwrites)
 
     def check_table(self, address: str, table: SinkTable, *, overwrites: bool) -> None:
@@ -844,18 +737,6 @@ class BookmarkedJob:
         Raises:
             OptionError: it does.
         """
-        self._check_overwrite(str(table), overwrites=overwrites)
+        if overwrites:
+            self._turn.check_overwrite(self.name, str(table))
         self.inputs.check_table(address, table, overwrites=overwrites)
-
-    def _check_overwrite(self, target: str, *, overwrites: bool) -> None:
-        if overwrites and self._number is not None:
-            raise OptionError(
-                f"job {self.name!r}: mode 'overwrite' of {target!r} by a shard would delete what the others wrote. "
-                "Nothing was written or committed. Append."
-            )
-        if overwrites and self._in_loop:
-            one, more = ("batch", "batches") if self._loop is None else ("partition", "partitions")
-            raise OptionError(
-                f"job {self.name!r}: mode 'overwrite' of {target!r} by a {one} would delete what the {more} before it "
-                "wrote. Nothing was written or committed. Append, or read all in one run."
-            )

@@ -1,0 +1,1 @@
+"""The loops of a job: which run of one a job is, and what comes after it."""
