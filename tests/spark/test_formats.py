@@ -21,6 +21,7 @@ def outcomes(tmp_path_factory: pytest.TempPathFactory, pytestconfig: pytest.Conf
     return outcomes_of(format_promises, tmp_path_factory.mktemp("formats"), marks)
 
 
+@pytest.mark.xdist_group("formats")  # a Spark of its own, beside that of the other tests
 @pytest.mark.parametrize("promise", names_of(format_promises))
 def test_of_every_format(outcomes: dict[str, Outcome], promise: str) -> None:
     outcomes[promise].check()

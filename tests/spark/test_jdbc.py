@@ -7,7 +7,7 @@ import pytest
 from tests.spark import jdbc_promises
 from tests.spark.own_process import Outcome, names_of, outcomes_of
 
-pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
+pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark-jdbc-read")]
 
 
 @pytest.fixture(scope="module")

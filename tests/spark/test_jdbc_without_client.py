@@ -22,7 +22,7 @@ from tests.spark import without_client
 from tests.spark.own_process import classic_environment
 from tools.jars import fetch
 
-pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
+pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark-jdbc-read")]
 
 INSTANT = {"postgresql": "timestamptz", "mariadb": "timestamp(6)"}
 
