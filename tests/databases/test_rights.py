@@ -1,4 +1,4 @@
-"""The rights in docs/guides/databases.md are enough to read and write, and each of them is needed and named."""
+"""The rights in docs/guides/databases-rights.md are enough to read and write, and each of them is needed and named."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from tests.sinks.jdbc.table_writer import write_table
 from tests.sources.jdbc.shop import Shop
 from tools.servers import DatabaseServer
 
-_PAGE = (Path(__file__).parents[2] / "docs" / "guides" / "databases.md").read_text()
+_PAGE = (Path(__file__).parents[2] / "docs" / "guides" / "databases-rights.md").read_text()
 _BLOCKS = re.findall(r"```sql\n(.*?)```", _PAGE.partition("\n## Rights\n")[2].partition("\n## ")[0], re.DOTALL)
 _GRANT = re.compile(r"GRANT (.+) ON (.+) TO .+;")
 _PASSWORD = "long-enough-to-be-one"
