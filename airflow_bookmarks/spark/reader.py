@@ -398,7 +398,7 @@ class BookmarkedReader(ByFormat):
         Args:
             url: "conn:<id>", a connection of Airflow's by its name; or a JDBC URL without user and password.
             table: its name, letter by letter: "orders", "public.orders", 'public."Order Lines"'.
-            query: a SELECT in place of a table.
+            query: a SELECT in place of a table, whose rows the keys tell apart; by key on PostgreSQL and MariaDB alone.
             keys: the columns that order the rows, compared as a tuple: ["updated_at", "id"]. If two rows can have the
                 same keys, the primary key tells them apart. Default: the primary key, if it is one integer without
                 gaps, as in Glue.

@@ -159,13 +159,30 @@ def of_type(lake: Lake, name: str, **how: Any) -> list[int]:
 
 
 def test_query_in_place_of_a_table(lake: Lake, shop: Shop) -> None:
-    query = "SELECT id, amount * 2 AS twice FROM orders WHERE region <> 'r0';"
-    if shop.login.dialect == "mariadb":
-        with pytest.raises(OptionError, match="Make a view of it"), lake.job() as job:
-            job.read("orders").jdbc("conn:shop", query=query, keys=["id"])
-        return
+    query = "SELECT id, amount * 2 AS twice FROM orders WHERE region <> 'r0' ORDER BY twice DESC -- two of three;"
+    for expected in ([(1, 2), (2, 4)], []):
+        with lake.job() as job:
+            assert rows_of(job.read("orders").jdbc("conn:shop", query=query, keys=["id"])) == expected
+    add(shop, 4, 5, 6)
     with lake.job() as job:
-        assert rows_of(job.read("orders").jdbc("conn:shop", query=query, keys=["id"])) == [(1, 2), (2, 4)]
+        frame = job.read("orders").jdbc("conn:shop", query=query, keys=["id"], partitions=2)
+        assert [rows_of(frame), rows_of(frame)] == [[(4, 8), (5, 10)]] * 2
+
+
+def test_query_that_joins_tables_is_read_by_a_time_and_text(lake: Lake, shop: Shop) -> None:
+    binary = {"postgresql": "varchar(9)", "mariadb": "varchar(9) COLLATE utf8mb4_bin"}[shop.login.dialect]
+    shop.run(f"CREATE TABLE line (id int, sku {binary}, PRIMARY KEY (id, sku))")
+    shop.run("INSERT INTO line VALUES (1, 'a'), (1, 'B'), (3, 'c')")
+    query = """
+        WITH sold AS (SELECT o.at, o.id, l.sku FROM orders o LEFT JOIN line l ON l.id = o.id)
+        SELECT * FROM sold  # or all
+    """.replace("#", "--" if shop.login.dialect == "postgresql" else "#")
+    how: dict[str, Any] = {"query": query, "keys": ["at", "sku"], "on_null": "skip"}
+    found = []
+    for _ in range(2):
+        with lake.job() as job:
+            found.append(rows_of(job.read("orders").jdbc("conn:shop", **how).select("id", "sku")))
+    assert found == [[(1, "B"), (1, "a"), (3, "c")], []]
 
 
 @pytest.mark.parametrize("name", ["dbtable", "partitionColumn", "sessionInitStatement", "query", "lowerBound"])

@@ -135,6 +135,16 @@ def test_first_run_without_keys_takes_the_primary_key(shop: Shop, spark: Any) ->
     assert spark(**AT_ONCE)["rows"] == [1, 2, 3]
 
 
+def test_query_is_read_where_a_query_tells_its_types(shop: Shop, spark: Any) -> None:
+    found = spark(None, how={"keys": ["id"], "query": "SELECT id FROM orders -- all"}, **AT_ONCE)
+    if shop.login.dialect == "mariadb":
+        assert found["error"] == "OptionError"
+        assert "a query can't be read by key from mariadb where Spark asks the database" in found["text"]
+        assert "install a client of Python here" in found["text"]
+        return
+    assert found["rows"] == [1, 2, 3]
+
+
 def test_open_transaction_delays_or_waiting_is_refused(shop: Shop, spark: Any) -> None:
     how = {"keys": ["id"]}
     if shop.login.dialect == "mariadb":

@@ -59,6 +59,21 @@ class SharedSnapshot:
     enter: str
 
 
+@dataclass(frozen=True, slots=True)
+class TypesByTable:
+    """How a session finds the types of the columns of a query: by a temporary table that it makes of no rows.
+
+    `make` and `drop` are statements, and `ask` is the query for name, type and collation of each column, and more.
+    `denied` is the code of the error for who may not make it, and `right` what is missing then.
+    """
+
+    make: str
+    ask: str
+    drop: str
+    denied: str
+    right: str
+
+
 class Dialect(ABC):
     """The SQL of one kind of database."""
 
@@ -234,6 +249,10 @@ class Dialect(ABC):
 
     def types_query(self, query: str, columns: Sequence[str]) -> str | None:
         """Return the query for the declared types of columns of a query, which may have no rows."""
+        return None
+
+    def types_by_table(self, query: str, columns: Sequence[str]) -> TypesByTable | None:
+        """Return how the same is found where no query tells it."""
         return None
 
     def open_queries(self) -> tuple[str, ...]:

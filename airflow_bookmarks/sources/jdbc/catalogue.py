@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from airflow_bookmarks.core.database.dialect import Dialect, TableColumn
@@ -32,6 +32,12 @@ class Description:
     columns: tuple[TableColumn, ...]
     is_gapless_wanted: bool = False  # no keys were given: the primary key stands for them as long as it has no gap
 
+    def ordered_as(self, before: TableKeys) -> Description:
+        """Return it with its keys in the order of values that an earlier run has read them in."""
+        pairs = zip(self.table.keys, before.keys, strict=True)
+        keys = tuple(replace(key, collation=earlier.collation) for key, earlier in pairs)
+        return replace(self, table=replace(self.table, keys=keys))
+
 
 def describe(queries: Queries, dialect: Dialect, relation: Relation, options: TableOptions) -> Description:
     """Return by which columns a relation is read.
@@ -58,16 +64,50 @@ def describe(queries: Queries, dialect: Dialect, relation: Relation, options: Ta
 def _of_query(queries: Queries, dialect: Dialect, query: str, options: TableOptions) -> Description:
     if not options.keys:
         raise OptionError("keys=[...] is needed with query=..., which has no primary key. Nothing was read or changed.")
-    asked = dialect.types_query(query, options.keys)
-    if asked is None:
-        raise OptionError(
-            f"a query can't be read by key from {dialect.name}, which does not tell the types of its columns. Nothing "
-            "was read or changed. Make a view of it, and give that as table=..."
-        )
-    (types,) = queries.rows(asked)
-    columns = tuple(TableColumn(name, str(each), True) for name, each in zip(options.keys, types, strict=True))
+    columns = _columns_of_query(queries, dialect, query, options.keys)
     keys = tuple(_key(dialect, columns, name) for name in options.keys)
+    # A query may show more digits of a time than the clock of its column keeps.
+    keys = tuple(replace(key, digits=0) if key.type.is_time else key for key in keys)
     return Description(TableKeys(keys, is_ascending=options.order == "asc"), columns)
+
+
+def _columns_of_query(queries: Queries, dialect: Dialect, query: str, names: Sequence[str]) -> tuple[TableColumn, ...]:
+    """Return columns of a query, any of which may be NULL.
+
+    Raises:
+        OptionError: the database does not tell their types, or not to this user.
+        DatabaseError: it does not take the query, or has no such column in it.
+    """
+    asked = dialect.types_query(query, names)
+    if asked is not None:
+        (types,) = queries.rows(asked)
+        return tuple(TableColumn(name, str(each), True) for name, each in zip(names, types, strict=True))
+    by_table = dialect.types_by_table(query, names)
+    remedy = "Nothing was read or changed. Make a view of the query, and give that as table=..."
+    if by_table is None:
+        raise OptionError(
+            f"a query can't be read by key from {dialect.name}, which does not tell the types of its columns. {remedy}"
+        )
+    if not queries.holds_session:
+        raise OptionError(
+            f"a query can't be read by key from {dialect.name} where Spark asks the database: the types of its columns "
+            f"are found in a session that stays. {remedy[:-1]}; or install a client of Python here."
+        )
+    try:
+        queries.rows(by_table.make)
+    except DatabaseError as error:
+        if error.code != by_table.denied:
+            raise
+        raise OptionError(
+            f"a query can't be read by key from {dialect.name} by this user, who lacks the right {by_table.right}: the "
+            f"types of its columns are found by a temporary table without rows ({error}). {remedy[:-1]}; or grant it."
+        ) from error
+    found = queries.rows(by_table.ask)
+    queries.rows(by_table.drop)
+    return tuple(
+        TableColumn(name, str(declared), True, None if collation is None else str(collation))
+        for name, (_, declared, collation, *_) in zip(names, found, strict=True)
+    )
 
 
 def _columns(queries: Queries, dialect: Dialect, parts: Sequence[str]) -> tuple[TableColumn, ...]:
@@ -194,8 +234,7 @@ def column_named(
     """
     columns = described.columns
     if relation.parts is None and all(each.name != name for each in columns):
-        asked = dialect.types_query(relation.query or "", [name])
-        columns = () if asked is None else (TableColumn(name, str(queries.rows(asked)[0][0]), True),)
+        columns = _columns_of_query(queries, dialect, relation.query or "", [name])
     for column in columns:
         if column.name == name:
             return column

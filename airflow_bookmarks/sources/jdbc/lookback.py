@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
@@ -28,11 +29,12 @@ from airflow_bookmarks.core.database.windows.trail import (
 )
 from airflow_bookmarks.core.database.windows.window import KeyWindow, Mark, TableKeys, has_keys, selected
 from airflow_bookmarks.core.errors import OptionError, SourceError
+from airflow_bookmarks.core.selection.reason import NOT_COMPARED
 from airflow_bookmarks.sources.jdbc.queries import texts
 from airflow_bookmarks.sources.jdbc.settling import now
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from airflow_bookmarks.core.database.dialect import Dialect, TableColumn
     from airflow_bookmarks.core.database.key import KeyValues
@@ -40,6 +42,8 @@ if TYPE_CHECKING:
     from airflow_bookmarks.sources.jdbc.options import TableOptions
     from airflow_bookmarks.sources.jdbc.position import EarlierEnd, TablePosition
     from airflow_bookmarks.sources.jdbc.queries import Queries
+
+log = logging.getLogger(__name__)
 
 MOST_NAMED = 10_000  # rows of a trailing window, each of which the position names
 _AT_FIRST = MOST_NAMED // 2  # where no earlier number is known, the rows behind the last one that may be joined
@@ -82,7 +86,8 @@ class Behind:
     """What is behind the mark of a position at a time.
 
     `since` is from where it was looked at, and `rows` what was there. Of these, `late` were not read and are now, and
-    `left` are for the next run.
+    `left` are for the next run. Of `not_compared` it can't be told whether they were updated since they were read: the
+    table had other columns then.
     """
 
     at: datetime
@@ -90,6 +95,7 @@ class Behind:
     rows: Mapping[KeyValues, str]
     late: tuple[KeyValues, ...] = ()
     left: tuple[KeyValues, ...] = ()
+    not_compared: tuple[KeyValues, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,12 +131,49 @@ class Lookback:
         if start.mark is None:
             return Behind(at, None if start.trail is None else start.trail.since, {})
         since = self._since_before(start, start.mark)
-        rows = self._rows(KeyWindow(None, start.mark), since, 2 * MOST_NAMED)
-        late = [] if start.trail is None else [row for row in rows if start.trail.is_late(row, rows[row], self.shape)]
+        window = KeyWindow(None, start.mark)
+        rows = self._rows(window, since, 2 * MOST_NAMED)
+        late, not_compared = ([], ()) if start.trail is None else self._changed(start.trail, rows, window, since)
         if len(late) > MOST_NAMED:
             raise self._too_many()
         most = len(late) if max_rows is None else max_rows
-        return Behind(at, since, rows, tuple(late[:most]), tuple(late[most:]))
+        return Behind(at, since, rows, tuple(late[:most]), tuple(late[most:]), not_compared)
+
+    def _changed(
+        self, trail: Trail, rows: Mapping[KeyValues, str], window: KeyWindow, since: str | None
+    ) -> tuple[list[KeyValues], tuple[KeyValues, ...]]:
+        """Return which rows were not read as they are now, and of which others that can't be told.
+
+        A hash is of all columns. So after a change of columns it is made anew of those that there were, as long as each
+        of them is there. If one has another type, equal hashes still say that a row is as it was; others may be due to
+        the type alone.
+        """
+        contents: Mapping[KeyValues, str | None] = rows
+        is_comparable = not trail.rows or trail.shape == self.shape
+        if not is_comparable:
+            then = self._columns_of(trail)
+            is_comparable = trail.columns == _named(then)
+            contents = self._rows(window, since, 2 * MOST_NAMED, then) if then else {}
+        changed = [row for row in rows if not trail.is_as_read(row, contents.get(row))]
+        if is_comparable:
+            return changed, ()
+        not_compared = tuple(row for row in changed if row in trail.rows)
+        if not_compared:
+            log.warning(
+                "%s: columns of the table have gone or have another type since the last run, so that %s row(s) within "
+                "the lookback can't be compared with what they were. If they were updated meanwhile, that is not seen. "
+                "They are counted as %s. To be sure, set the keys or times of such rows anew, or reset the context.",
+                self.label,
+                f"{len(not_compared):,}",
+                NOT_COMPARED,
+            )
+        return [row for row in changed if row not in trail.rows], not_compared
+
+    def _columns_of(self, trail: Trail) -> tuple[TableColumn, ...]:
+        """Return the columns that rows were hashed by, as they are now; none if they are not known, or one has gone."""
+        now_there = {each.name: each for each in self.columns}
+        found = [now_there.get(name) for name, _ in trail.columns or ()]
+        return tuple(each for each in found if each is not None) if None not in found else ()
 
     def window(
         self, window: KeyWindow, behind: Behind, start: TablePosition, seen: EarlierEnd | None
@@ -158,13 +201,13 @@ class Lookback:
             raise self._too_many()
         named = (*behind.late, *new)
         return replace(window, since=since, named=named), Trail(
-            since, {**kept, **new}, self._numbers_with(behind, trail, mark, seen), self.shape
+            since, {**kept, **new}, self._numbers_with(behind, trail, mark, seen), self.shape, _named(self.columns)
         )
 
     @property
     def shape(self) -> str:
         """A hash of the columns, by whose content a row counts as changed."""
-        columns = json.dumps([[each.name, each.declared] for each in self.columns])
+        columns = json.dumps(_named(self.columns))
         return hashlib.sha256(columns.encode()).hexdigest()[:_DIGITS]
 
     # ---- the rows
@@ -180,8 +223,13 @@ class Lookback:
     def _new(self, window: KeyWindow, since: str | None) -> Mapping[KeyValues, str]:
         return {} if window.until is None else self._rows(window, since, MOST_NAMED)
 
-    def _rows(self, window: KeyWindow, since: str | None, most: int) -> Mapping[KeyValues, str]:
+    def _rows(
+        self, window: KeyWindow, since: str | None, most: int, columns: tuple[TableColumn, ...] | None = None
+    ) -> dict[KeyValues, str]:
         """Return the rows of a window from a value of the first key on, in their order, with hashes of their content.
+
+        Args:
+            columns: those that are hashed; None: all.
 
         Raises:
             SourceError: there are more than `most`, or two that nothing tells apart.
@@ -189,7 +237,7 @@ class Lookback:
         conditions = [window.condition(self.dialect, self.table), *has_keys(self.dialect, self.table)]
         if since is not None:
             conditions.append(self.dialect.beyond(self.table.keys[:1], (since,), f"{self.table.up}="))
-        content = self.dialect.row_hash(self.columns) or "''"
+        content = self.dialect.row_hash(self.columns if columns is None else columns) or "''"
         query = self.dialect.first(
             f"{selected(self.dialect, self.table.identity)}, {content} AS bookmark_content",
             self.source,
@@ -275,6 +323,10 @@ class Lookback:
             return ()
         value = mark.values[0] if seen is None else seen.mark.values[0]
         return seen_with(() if trail is None else trail.seen, value, behind.at, self.lookback)
+
+
+def _named(columns: Sequence[TableColumn]) -> tuple[tuple[str, str], ...]:
+    return tuple((each.name, each.declared) for each in columns)
 
 
 def _seen_of(start: TablePosition) -> tuple[SeenNumber, ...]:

@@ -26,7 +26,7 @@ from airflow_bookmarks.core.database.windows.window import (
     selected,
 )
 from airflow_bookmarks.core.errors import OptionError, SourceError
-from airflow_bookmarks.core.selection.reason import BEFORE_START, NO_KEY, OVER_BOUND, SETTLING
+from airflow_bookmarks.core.selection.reason import BEFORE_START, NO_KEY, NOT_COMPARED, OVER_BOUND, SETTLING
 from airflow_bookmarks.sources.jdbc.catalogue import (
     check_same,
     describe,
@@ -112,6 +112,8 @@ class TablePlanner:
         table = described.table
         if before is not None:
             check_same(before.table, table)
+            if self.relation.parts is None:  # text of a query was compared by its own collation once
+                described = described.ordered_as(before.table)
         elif self.settlings is None or self.settlings.is_first(self.relation):
             warn_of_keys(self.label, described, self.options)
         self._check_zone(table)
@@ -146,6 +148,8 @@ class TablePlanner:
             skipped[SETTLING] = young
         lookback = self._lookback(described, start)
         behind = None if lookback is None else lookback.behind(start, self.options.bound.max_rows)
+        if behind is not None and behind.not_compared:
+            skipped[NOT_COMPARED] = len(behind.not_compared)
         end, left = self._bounded(start, end, behind)
         if left:
             skipped[OVER_BOUND] = left

@@ -26,8 +26,8 @@ class Relation:
     query: str | None = None
 
     def sql(self, dialect: Dialect) -> str:
-        """Return it as it stands after FROM."""
-        return dialect.table(self.parts) if self.parts is not None else f"({self.query}) source_query"
+        """Return it as it stands after FROM. A query may end with a comment, up to the end of its line."""
+        return dialect.table(self.parts) if self.parts is not None else f"({self.query}\n) source_query"
 
     @property
     def name(self) -> str:

@@ -168,25 +168,34 @@ class Found:
         return f"| {_code(self.declared)} | exact | {' < '.join(map(_code, self.kept))}{by_on_null} |"
 
 
+@dataclass
 class _Rows(Shop):
-    """A shop with one table `t`, whose rows are told by their column `id`: Python has not all values of its key `k`."""
+    """A shop with one table `t`, whose rows are told by their column `id`: Python has not all values of its key `k`.
+
+    `query` is read in place of the table, if it is given.
+    """
+
+    query: str | None = None
 
     def held(self, plan: TablePlan, window: KeyWindow | None = None) -> list[tuple[Any, ...]]:
         condition = (window or plan.window).condition(self.dialect, plan.leads_to.table)
-        return self.rows(f"SELECT id FROM t WHERE {condition} ORDER BY id")
+        return self.rows(f"SELECT id FROM {plan.source} WHERE {condition} ORDER BY id")
 
     def run_job(self, **how: Any) -> list[int]:
         """Make one run, and return which rows it has read."""
-        return [id_ for (id_,) in self.read(table="t", keys=["k"], zone="UTC", **how)]
+        return [id_ for (id_,) in self.read(table="t", query=self.query, keys=["k"], zone="UTC", **how)]
 
 
-def look(login: DatabaseLogin, case: Case) -> Found:
+def look(login: DatabaseLogin, case: Case, query: str | None = None) -> Found:
     """Read rows by a key of a type, each by itself and all together, and return what came of it.
+
+    Args:
+        query: read in place of the table `t`, whose columns `k` and `id` it has.
 
     Raises:
         AssertionError: a row was read twice, or not at all, or in another order.
     """
-    shop = _Rows(login)
+    shop = _Rows(login, query=query)
     create(shop, case)
     try:
         shop.run_job()

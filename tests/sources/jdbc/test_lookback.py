@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -13,7 +14,7 @@ from airflow_bookmarks.core.database.windows.window import Mark
 from airflow_bookmarks.core.errors import OptionError, SourceError
 from airflow_bookmarks.core.rules.start import Start
 from airflow_bookmarks.core.selection.bound import Bound
-from airflow_bookmarks.core.selection.reason import OVER_BOUND
+from airflow_bookmarks.core.selection.reason import NOT_COMPARED, OVER_BOUND
 from airflow_bookmarks.sources.jdbc import lookback
 from airflow_bookmarks.sources.jdbc.kind import TableKind
 from airflow_bookmarks.sources.jdbc.position import TablePlan, TablePosition
@@ -249,10 +250,63 @@ def test_change_of_columns_is_no_change_of_content(shop: Shop) -> None:
     read(shop, **BY_NUMBER)
     shop.run("ALTER TABLE orders ADD COLUMN note varchar(9)")
     assert read(shop, **BY_NUMBER) == []
+    assert shop.plans[-1].skipped == {}
     shop.run("UPDATE orders SET note = '' WHERE id = 2")
     assert read(shop, **BY_NUMBER) == [2]
     shop.run("ALTER TABLE orders DROP COLUMN note")
     assert read(shop, **BY_NUMBER) == []
+
+
+def test_update_is_seen_beside_a_column_that_is_added(shop: Shop) -> None:
+    add(shop, 1, 2, 3)
+    read(shop, **BY_NUMBER)
+    shop.run("ALTER TABLE orders ADD COLUMN note varchar(9) DEFAULT 'new'")
+    shop.run("UPDATE orders SET amount = 7 WHERE id = 2")
+    assert read(shop, **BY_NUMBER) == [2]
+    assert read(shop, **BY_NUMBER) == []
+
+
+def test_rewind_behind_a_column_that_was_added_reads_updates_again(shop: Shop) -> None:
+    add(shop, 1, 2, 3)
+    read(shop, **BY_NUMBER)
+    first = shop.position
+    shop.run("UPDATE orders SET amount = 7 WHERE id = 2")
+    assert read(shop, **BY_NUMBER) == [2]
+    shop.run("ALTER TABLE orders ADD COLUMN note varchar(9)")
+    add_with_note(shop, 4)
+    assert read(shop, **BY_NUMBER) == [4]
+    shop.position = first  # its runs undone, and what they have published removed
+    assert read(shop, **BY_NUMBER) == [2, 4]
+
+
+def add_with_note(shop: Shop, id_: int) -> None:
+    shop.run(f"INSERT INTO orders VALUES ({id_}, '2013-01-31 12:00:00', 1, 'note')")
+
+
+WIDER = {"postgresql": "ALTER COLUMN amount TYPE bigint", "mariadb": "MODIFY amount bigint"}
+
+
+@pytest.mark.parametrize("change", ["DROP COLUMN amount", "wider", "stored by an earlier version"])
+def test_rows_that_can_not_be_compared_after_a_change_of_columns_are_counted(
+    shop: Shop, change: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    add(shop, 1, 2, 3)
+    read(shop, **BY_NUMBER)
+    if change == "stored by an earlier version":
+        values = json.loads(shop.position or b"")
+        assert [name for name, _ in values["trail"].pop("columns")] == ["id", "at", "amount"]
+        shop.position, change = json.dumps(values).encode(), "ADD COLUMN note varchar(9)"
+    shop.run(f"ALTER TABLE orders {WIDER[shop.login.dialect] if change == 'wider' else change}")
+    shop.run("UPDATE orders SET at = '2013-01-31 13:00:00' WHERE id = 2")
+    shop.run("INSERT INTO orders (id, at) VALUES (0, '2013-01-31 13:00:00')")
+    assert read(shop, **BY_NUMBER) == [0]
+    unsure = 1 if change == "wider" else 3  # an integer has the same text in a wider column
+    assert shop.plans[-1].skipped == {NOT_COMPARED: unsure}
+    assert f"so that {unsure} row(s) within the lookback can't be compared" in caplog.text
+    assert read(shop, **BY_NUMBER) == []
+    assert shop.plans[-1].skipped == {}
+    shop.run("UPDATE orders SET at = '2013-01-31 14:00:00' WHERE id = 3")
+    assert read(shop, **BY_NUMBER) == [3]
 
 
 VALUES = {

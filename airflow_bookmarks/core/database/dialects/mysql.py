@@ -6,7 +6,7 @@ import re
 from datetime import timedelta
 from typing import TYPE_CHECKING, ClassVar
 
-from airflow_bookmarks.core.database.dialect import Dialect, TableColumn, Witness
+from airflow_bookmarks.core.database.dialect import Dialect, TableColumn, TypesByTable, Witness
 from airflow_bookmarks.core.database.dialects.quoting import backticked
 from airflow_bookmarks.core.database.dialects.quoting import hexadecimal_text as _text
 from airflow_bookmarks.core.database.key import KeyColumn, KeyType
@@ -29,6 +29,7 @@ _ZERO = {
     KeyType.LOCAL_TIME: "'0000-00-00 00:00:00'",
     KeyType.TIME: "'0000-00-00 00:00:00'",
 }
+_TYPES_TABLE = "_bookmarks_types_of_a_query"  # in this session it would hide a table of the same name
 # Whether a transaction has a number of its own: else it has 0, or in MySQL one that is larger than any.
 _HAS_ID = "(trx_id > 0 AND trx_id < 281474976710656)"
 # `trx_started` is in the zone of the server. Where its clock was put back, an hour came twice: the earlier one counts.
@@ -239,6 +240,22 @@ class MariaDB(MySQL):
     name: ClassVar[str] = "mariadb"
     is_tried: ClassVar[bool] = True
     driver: ClassVar[str] = "org.mariadb.jdbc.Driver"
+
+    def types_by_table(self, query: str, columns: Sequence[str]) -> TypesByTable:
+        """Return how MariaDB tells the types of a query, of which no function tells any; see `Dialect.types_by_table`.
+
+        Other sessions do not see such a table, and it commits nothing.
+        """
+        names = ", ".join(map(self.quote, columns))
+        # LIMIT 0: the query is resolved, and not run.
+        rows = f"SELECT {names} FROM ({query}\n) q LIMIT 0"
+        return TypesByTable(
+            f"CREATE OR REPLACE TEMPORARY TABLE {_TYPES_TABLE} AS {rows}",
+            f"SHOW FULL COLUMNS FROM {_TYPES_TABLE}",
+            f"DROP TEMPORARY TABLE {_TYPES_TABLE}",
+            "1044",
+            "CREATE TEMPORARY TABLES",
+        )
 
     def _statements_query(self) -> str:
         """Return the query for statements that run, by their numbers and to the microsecond."""

@@ -49,13 +49,13 @@ class PostgreSQL(Dialect):
     grant: ClassVar[str] = "GRANT pg_monitor TO <user>"
 
     def key_column(self, column: TableColumn) -> KeyColumn | None:
-        """Return a column as a key; see `Dialect.key_column`. Text is compared by its bytes."""
+        """Return a column as a key; see `Dialect.key_column`. Text is compared by its bytes, whatever its collation."""
         length = _LENGTH.search(column.declared)
         key = _TYPES.get(" ".join(_LENGTH.sub("", column.declared).split()))
         if key is None:
             return None
         digits = int(length[1]) if length is not None and key.is_time else 6
-        collation = "C" if key is KeyType.TEXT and (column.collation or "") not in _BYTEWISE else None
+        collation = "C" if key is KeyType.TEXT and column.collation not in _BYTEWISE else None
         return KeyColumn(column.name, key, column.is_nullable, digits, collation)
 
     def literal(self, text: str, key: KeyColumn) -> str:
@@ -166,7 +166,7 @@ class PostgreSQL(Dialect):
         types = ", ".join(
             f"CAST(pg_typeof(q.{self.quote(each)}) AS text) AS type_{at}" for at, each in enumerate(columns)
         )
-        return f"SELECT {types} FROM (SELECT 1) one LEFT JOIN (SELECT {names} FROM ({query}) q LIMIT 1) q ON true"
+        return f"SELECT {types} FROM (SELECT 1) one LEFT JOIN (SELECT {names} FROM ({query}\n) q LIMIT 1) q ON true"
 
     def unique_query(self, parts: Sequence[str]) -> str:
         """Return the query for whole, valid, unique indexes; see `Dialect.unique_query`."""

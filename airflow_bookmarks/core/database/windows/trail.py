@@ -54,7 +54,8 @@ class SeenNumber:
 class Trail:
     """Which rows were read whose first key is `since` or later, up to the mark of a position.
 
-    `rows` has their keys and ties, each with the hash of its content, of the columns of which `shape` is the hash.
+    `rows` has their keys and ties, each with the hash of its content, of `columns`, of which `shape` is the hash.
+    `columns` are names with their declared types; None where an earlier version of this package has not kept them.
     `since` None: from the first row. `seen` are the last numbers that there were at earlier times, newest last.
     """
 
@@ -62,14 +63,11 @@ class Trail:
     rows: Mapping[KeyValues, str]
     seen: tuple[SeenNumber, ...]
     shape: str
+    columns: tuple[tuple[str, str], ...] | None = None
 
-    def is_late(self, row: KeyValues, content: str, shape: str) -> bool:
-        """Whether a row that is there now was not read, or has another content than when it was.
-
-        That can't be told if the table has other columns now.
-        """
-        known = self.rows.get(row)
-        return known is None or (known != content and self.shape == shape)
+    def is_as_read(self, row: KeyValues, content: str | None) -> bool:
+        """Whether a row was read and has the content of then; `content` None: what that is now is not known."""
+        return content is not None and self.rows.get(row) == content
 
     def stored(self) -> dict[str, Any]:
         """Return it as plain values."""
@@ -78,6 +76,7 @@ class Trail:
             "rows": [[*row, content] for row, content in self.rows.items()],
             "seen": [[each.at, each.value] for each in self.seen],
             "shape": self.shape,
+            **({} if self.columns is None else {"columns": [list(each) for each in self.columns]}),
         }
 
     @classmethod
@@ -86,7 +85,9 @@ class Trail:
         if values is None:
             return None
         rows = {tuple(row): str(content) for *row, content in values["rows"]}
-        return cls(values["since"], rows, tuple(SeenNumber(*each) for each in values["seen"]), values["shape"])
+        seen, columns = tuple(SeenNumber(*each) for each in values["seen"]), values.get("columns")
+        columns = None if columns is None else tuple((str(name), str(declared)) for name, declared in columns)
+        return cls(values["since"], rows, seen, values["shape"], columns)
 
 
 def place_of(value: str, table: TableKeys) -> Decimal | None:

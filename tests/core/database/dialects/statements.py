@@ -104,6 +104,14 @@ def _windows(dialect: Dialect, source: str, keys: tuple[KeyColumn, ...]) -> Iter
         yield "a part by its hash", dialect.capped_count(source, part, 5)
 
 
+def _types_by_table(dialect: Dialect) -> Iterator[tuple[str, str | None]]:
+    by_table = dialect.types_by_table("SELECT 1 AS one -- more", ["one"])
+    if by_table is not None:
+        yield "make a table of the types of a query", by_table.make
+        yield "read the types", by_table.ask
+        yield "drop the table", by_table.drop
+
+
 def writing(name: str) -> Iterator[tuple[str, str | None]]:
     """Yield the statements for writing tables, each with what it is for."""
     target, stage = SinkTable(*PARTS), SinkTable("stage", "_bm_stage")
@@ -137,7 +145,8 @@ WRITTEN = ("postgresql", "mysql", "mariadb")
 
 def statements(name: str) -> list[tuple[str, str]]:
     """Return all statements for a dialect, each with what it is for."""
-    each = [*reading(DIALECTS[name]), *(writing(name) if name in WRITTEN else ())]
+    dialect = DIALECTS[name]
+    each = [*reading(dialect), *_types_by_table(dialect), *(writing(name) if name in WRITTEN else ())]
     return [(title, textwrap.dedent(sql).strip()) for title, sql in each if sql is not None]
 
 

@@ -99,6 +99,16 @@ SELECT count(*) AS counted_rows FROM (SELECT 1 AS one FROM `Sales 2013`.`Order `
 -- a part by its hash
 SELECT count(*) AS counted_rows FROM (SELECT 1 AS one FROM `Sales 2013`.`Order ``"]' Lines` WHERE (CRC32(CAST(CAST(`k 4` AS CHAR) AS CHAR)) % 3) = 2 LIMIT 5) counted;
 
+-- make a table of the types of a query
+CREATE OR REPLACE TEMPORARY TABLE _bookmarks_types_of_a_query AS SELECT `one` FROM (SELECT 1 AS one -- more
+) q LIMIT 0;
+
+-- read the types
+SHOW FULL COLUMNS FROM _bookmarks_types_of_a_query;
+
+-- drop the table
+DROP TEMPORARY TABLE _bookmarks_types_of_a_query;
+
 -- token table
 CREATE TABLE IF NOT EXISTS `stage`.`_bookmarks_tokens` (output_id varchar(32) NOT NULL PRIMARY KEY, job_id varchar(16) NOT NULL, output_name text NOT NULL, fence bigint NOT NULL, published_rows bigint NOT NULL) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4;
 

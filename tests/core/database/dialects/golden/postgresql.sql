@@ -42,7 +42,8 @@ WHERE i.indrelid = to_regclass('"Sales 2013"."Order `""]'' Lines"') AND i.indisu
 ORDER BY i.indexrelid, k.place;
 
 -- types of a query
-SELECT CAST(pg_typeof(q."one") AS text) AS type_0 FROM (SELECT 1) one LEFT JOIN (SELECT "one" FROM (SELECT 1 AS one) q LIMIT 1) q ON true;
+SELECT CAST(pg_typeof(q."one") AS text) AS type_0 FROM (SELECT 1) one LEFT JOIN (SELECT "one" FROM (SELECT 1 AS one
+) q LIMIT 1) q ON true;
 
 -- now
 SELECT CAST(clock_timestamp() AT TIME ZONE 'UTC' AS text) AS now_utc;
