@@ -268,7 +268,8 @@ def _unreachable(login: DatabaseLogin, error: SQLAlchemyError) -> DatabaseError:
     cause = getattr(error, "orig", None) or error
     as_whom = f" as user {login.user!r}" if login.user else ""
     return DatabaseError(
-        f"{login.name} can't be entered{as_whom}: {_text_of(cause, login.password)}. Nothing was read or changed.",
+        f"{login.name} can't be entered{as_whom}: {_text_of(cause, login.password)}. Nothing was read or changed."
+        f"{login.remedy}",
         _code_of(cause),
     )
 

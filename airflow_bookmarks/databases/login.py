@@ -45,6 +45,12 @@ _ALIASES: Mapping[str, tuple[str, ...]] = {
     "login": ("login", "username", "user"),
     "password": ("password",),
 }
+WITHOUT_LOGIN = (
+    "There is no user and no password: a JDBC URL has none. If the database wants them, give conn:<id> in place of the "
+    "URL. On workers that is a connection of Airflow, which bookmark_databases=['<id>'] of the operator hands to a "
+    "driver in client mode; elsewhere set AIRFLOW_CONN_<ID>, or spark.bookmarks.access.<id>, which names a secret "
+    "(docs/guides/databases-rights.md#credentials)."
+)
 _TOKENS = ("iam", "azure_conn_id")  # extras of Airflow by which a password is fetched anew for each connection
 
 
@@ -219,6 +225,11 @@ class DatabaseLogin:
 
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def remedy(self) -> str:
+        """What to do if the database refuses it, with a blank before it; empty where it has a user or a password."""
+        return "" if self.user or self.password or self.dialect == "sqlite" else f" {WITHOUT_LOGIN}"
 
     @property
     def jdbc_url(self) -> str:

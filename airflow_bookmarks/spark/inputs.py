@@ -16,9 +16,13 @@ from airflow_bookmarks.files.real_path import real_path, respelled
 from airflow_bookmarks.lifecycle.state.guard import Guarded, guarded
 from airflow_bookmarks.sources.files.options import FileOptions
 from airflow_bookmarks.sources.files.scan_filter import Names, ScanRoot
+from airflow_bookmarks.spark.contexts.deletes import missing_deletes
+from airflow_bookmarks.spark.contexts.numbers import misfit
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
+
+    from pyspark.sql.types import StructType
 
     from airflow_bookmarks.core.database.sink_table import SinkTable
     from airflow_bookmarks.lifecycle.state.manifest import Manifests
@@ -55,6 +59,7 @@ class Inputs(Guarded):
         self._written: list[tuple[str, SinkTable]] = []
         self._read_tables: list[tuple[str, SinkTable]] = []
         self._kept: dict[str, str] = dict(state)
+        self._columns: dict[str, StructType] = {}
 
     @property
     def unread_upstreams(self) -> Sequence[str]:
@@ -100,6 +105,19 @@ class Inputs(Guarded):
         for target, overwrites in self._targets.items():
             self._check_upstreams(published.values(), target, overwrites=overwrites)
         self._published |= published
+
+    @guarded
+    def note_columns(self, label: str, columns: StructType) -> None:
+        """Remember the columns of a table that is read; `label` is what messages of it begin with."""
+        self._columns[label] = columns
+
+    @guarded
+    def explain(self, error: BaseException) -> None:
+        """Add to an error of Spark what it does not know: of which column a number is, or which frames have deletes."""
+        notes = [misfit(error, columns, label) for label, columns in self._columns.items()]
+        for said in (*notes, missing_deletes(error)):
+            if said is not None:
+                error.add_note(said)
 
     @guarded
     def note_archive(self, archive: str) -> None:

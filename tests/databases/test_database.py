@@ -16,6 +16,8 @@ import pymysql
 import pytest
 
 from airflow_bookmarks.core.errors import DatabaseError, MisuseError, OptionError
+from airflow_bookmarks.databases.access import EnvironmentAccess
+from airflow_bookmarks.databases.address import DatabaseAddress
 from airflow_bookmarks.databases.database import Database, open_database
 from airflow_bookmarks.databases.login import DatabaseLogin
 from tests.databases.servers import login_to, new_database
@@ -336,6 +338,29 @@ def test_wrong_password_is_one_sentence_without_it(server: DatabaseServer) -> No
 
     assert "\n" not in str(raised.value)
     assert "hunter2" not in shown_by(raised.value)
+
+
+def test_url_without_a_login_says_how_one_is_given(server: DatabaseServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("PGUSER", "PGPASSWORD"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("PGPASSFILE", "/dev/null")
+    url = login_to(server, server.database).jdbc_url
+
+    with pytest.raises(
+        DatabaseError, match=r"can't be entered: .*Nothing was read or changed\. There is no user"
+    ) as raised:
+        open_database(EnvironmentAccess().login(DatabaseAddress.parse(url)))
+
+    assert "\n" not in str(raised.value)
+    assert "give conn:<id> in place of the URL" in str(raised.value)
+    assert "#credentials" in str(raised.value)
+
+
+def test_wrong_login_is_not_told_how_one_is_given(server: DatabaseServer) -> None:
+    with pytest.raises(DatabaseError) as raised:
+        open_database(replace(login_to(server, server.database), password="hunter2"))
+
+    assert "conn:<id>" not in str(raised.value)
 
 
 def test_absent_database_is_told(server: DatabaseServer) -> None:

@@ -11,11 +11,13 @@ import pytest
 from pyspark.sql import DataFrame
 
 from airflow_bookmarks.core.errors import MisuseError, OptionError, PartitionsFailedError, SchemaChangedError
+from airflow_bookmarks.databases.access import EnvironmentAccess
 from airflow_bookmarks.databases.dialects import registered
 from airflow_bookmarks.lifecycle.changes.change import rewind, set_position
 from airflow_bookmarks.lifecycle.inspect.pending import pending
 from airflow_bookmarks.lifecycle.maintenance.doctor import examine
 from airflow_bookmarks.spark import BookmarkedJob
+from airflow_bookmarks.spark.features import SPARK_ERRORS
 from tests.databases.servers import new_database, new_sqlite
 from tests.databases.sqlite_dialect import SQLite, read_orders
 from tests.sources.jdbc.key_types import CASES, Case, create, is_exact
@@ -158,6 +160,18 @@ def of_type(lake: Lake, name: str, **how: Any) -> list[int]:
         return ids(read(job, "t", keys=["k"], zone="UTC", **how))
 
 
+def test_rewind_with_clean_behind_a_column_that_was_added_reads_updates_again(lake: Lake, shop: Shop) -> None:
+    how = {"lookback": timedelta(hours=1)}
+    assert run(lake, **how) == [1, 2, 3]
+    shop.run("UPDATE orders SET amount = 7 WHERE id = 2")
+    assert run(lake, **how) == [2]
+    shop.run("ALTER TABLE orders ADD COLUMN note varchar(9)")
+    shop.run("INSERT INTO orders (id) VALUES (4)")
+    assert run(lake, **how) == [4]
+    rewind(lake.store, "copy", 1, clean=True, reason="a test", who="ada")
+    assert run(lake, **how) == [2, 4]
+
+
 def test_query_in_place_of_a_table(lake: Lake, shop: Shop) -> None:
     query = "SELECT id, amount * 2 AS twice FROM orders WHERE region <> 'r0' ORDER BY twice DESC -- two of three;"
     for expected in ([(1, 2), (2, 4)], []):
@@ -183,6 +197,54 @@ def test_query_that_joins_tables_is_read_by_a_time_and_text(lake: Lake, shop: Sh
         with lake.job() as job:
             found.append(rows_of(job.read("orders").jdbc("conn:shop", **how).select("id", "sku")))
     assert found == [[(1, "B"), (1, "a"), (3, "c")], []]
+
+
+WIDE = {"postgresql": ("numeric", "1e30", "decimal(38,18)"), "mariadb": ("decimal(65)", "1e60", "decimal(38,0)")}
+
+
+@pytest.mark.parametrize("how", [{"keys": ["id"]}, {"keys": ["total"]}], ids=["value", "key"])
+def test_number_that_spark_does_not_hold_ends_the_run_and_names_its_column(
+    lake: Lake, shop: Shop, how: dict[str, Any]
+) -> None:
+    declared, value, kind = WIDE[shop.login.dialect]
+    shop.run(f"CREATE TABLE sold (id int PRIMARY KEY, total {declared}, tax decimal(9, 2))")
+    shop.run(f"INSERT INTO sold VALUES (1, {value}, 1)")
+    with pytest.raises(SPARK_ERRORS) as raised, lake.job() as job:
+        job.write(read(job, "sold", **how), "copy").parquet(lake.path("copy"))
+    (note,) = raised.value.__notes__
+    assert f"one of: total ({kind}). Nothing was committed" in note
+    assert "customSchema': 'total string'" in note
+    assert lake.state()[1] == 0
+    for expected in ([1], []):
+        with lake.job() as job:  # Spark does not read a column that is not asked for
+            assert ids(read(job, "sold", **how)) == expected
+    with lake.job("text") as job:
+        frame = read(job, "sold", **how, properties={"customSchema": "total string"})
+        assert [row.total for row in frame.collect()] == [f"1{'0' * int(value.partition('e')[2])}"]
+
+
+def test_nan_ends_the_run_and_names_the_columns_that_may_have_it(lake: Lake, request: pytest.FixtureRequest) -> None:
+    with new_database(request.getfixturevalue("postgresql_server")) as login:
+        lake.store.databases = KnownLogin(login)
+        Shop(login).run("CREATE TABLE sold AS SELECT 1 AS id, CAST('NaN' AS numeric(9, 2)) AS \"net price\"")
+        with pytest.raises(SPARK_ERRORS) as raised, lake.job() as job:
+            read(job, "sold").collect()
+    (note,) = raised.value.__notes__
+    assert "is NaN, which no number is in" in note
+    assert "customSchema': '`net price` string'" in note
+
+
+def test_url_as_whom_spark_is_not_let_in_says_how_a_login_is_given(
+    lake: Lake, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with new_database(request.getfixturevalue("postgresql_server")) as login:
+        Shop(login).run("CREATE TABLE orders (id int PRIMARY KEY)")
+        lake.store.databases = EnvironmentAccess()
+        monkeypatch.setenv("PGUSER", login.user or "")  # as the planner is let in
+        monkeypatch.setenv("PGPASSWORD", login.password or "")
+        said = r"Spark can't enter the database \(.*password.*give conn:<id>"
+        with pytest.raises(OptionError, match=said), lake.job() as job:
+            job.read("orders").jdbc(login.jdbc_url, "orders", keys=["id"])
 
 
 @pytest.mark.parametrize("name", ["dbtable", "partitionColumn", "sessionInitStatement", "query", "lowerBound"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -35,7 +36,7 @@ from airflow_bookmarks.testing.driver import DriverStore
 from tests.databases.servers import new_database
 from tests.sources.jdbc.shop import Shop
 from tests.sources.jdbc.test_conformance import KnownLogin
-from tests.spark.jdbc_promises import DIALECTS, more_conf
+from tests.spark.jdbc_promises import DIALECTS, WIDE, more_conf
 from tests.spark.lake import Lake
 
 __all__ = ["more_conf"]
@@ -202,6 +203,19 @@ def refused(lake: Lake, expected: str, kind: type[Exception] = OptionError, **ho
     with pytest.raises(kind, match=expected), lake.job() as job:
         read(job, **how)
     assert folders(lake) == before
+
+
+@pytest.mark.parametrize("keys", [["id"], ["total"], []], ids=str)
+def test_number_that_spark_does_not_hold_is_refused_and_names_its_column(
+    lake: Lake, shop: Shop, keys: list[str]
+) -> None:
+    declared, value, kind = WIDE[shop.login.dialect]
+    shop.run(f"CREATE TABLE sold (id int, total {declared}, tax decimal(9, 2))")
+    shop.run(f"INSERT INTO sold VALUES (1, {value}, 1)")
+    expected = rf"is too large for .*one of: total {re.escape(f'({kind})')}\. Nothing was committed.*'total string'"
+    refused(lake, expected, SourceError, table="sold", keys=keys)
+    found = run(lake, "text", table="sold", keys=keys, properties={"customSchema": "total string"})
+    assert [row[-1] for row in found] == ["insert"]
 
 
 def test_keys_that_are_none_are_refused_and_leave_no_folder(lake: Lake, shop: Shop) -> None:

@@ -57,3 +57,20 @@ def test_what_is_no_condition_is_refused_and_commits_nothing(delivered: Lake, co
     with pytest.raises(OptionError, match="is no condition on the columns id, is_deleted"), delivered.job() as job:
         job.read("raw", deleted_when=condition).schema(SCHEMA).csv(delivered.path("raw"))
     assert delivered.state()[1] == 0
+
+
+def lost(lake: Lake, name: str) -> AttributeError:
+    """Ask for an attribute of a frame that has lost it, or never had it, and return the error that ends the run."""
+    with pytest.raises(AttributeError) as raised, lake.job() as job:
+        getattr(job.read("raw", deleted_when="is_deleted").schema(SCHEMA).csv(lake.path("raw")).where("id > 0"), name)
+    assert lake.state()[1] == 0
+    return raised.value
+
+
+def test_frame_without_deletes_tells_which_frames_have_them(delivered: Lake) -> None:
+    (note,) = lost(delivered, "deletes").__notes__
+    assert note.startswith("A frame has .deletes as job.read(ctx, deleted_when=...)")
+
+
+def test_other_attribute_that_a_frame_has_not_gets_no_note(delivered: Lake) -> None:
+    assert not hasattr(lost(delivered, "deleted"), "__notes__")

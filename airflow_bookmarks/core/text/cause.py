@@ -13,12 +13,16 @@ _MOST_LINES = 8
 
 
 def cause_of(error: BaseException) -> str:
-    """Return class and text of an error in a few lines: what happened, and its last cause.
+    """Return class and text of an error in a few lines: what happened, its last cause, and the notes it was given.
 
     Example:
         >>> cause_of(ValueError("no such folder"))
         'ValueError: no such folder'
     """
+    return "\n".join([_text_of(error), *getattr(error, "__notes__", ())])
+
+
+def _text_of(error: BaseException) -> str:
     text = f"{type(error).__name__}: {error}".rstrip()
     lines = text.splitlines()
     if _TRACE not in text and not any(map(_STACK.match, lines)):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from pyspark.errors import AnalysisException, ParseException
@@ -11,6 +12,9 @@ from airflow_bookmarks.core.errors import OptionError
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+
+# What PySpark says of a frame without this attribute, from version 4 on and before.
+_NO_DELETES = re.compile(r"Attribute `deletes` is not supported|'DataFrame' object has no attribute 'deletes'")
 
 
 def without_deletes(frame: DataFrame, deleted_when: str, label: str) -> DataFrame:
@@ -36,6 +40,16 @@ def without_deletes(frame: DataFrame, deleted_when: str, label: str) -> DataFram
         ) from error
     live.deletes = deletes  # type: ignore[attr-defined]  # a second result, which a frame has no place for
     return live
+
+
+def missing_deletes(error: BaseException) -> str | None:
+    """Return which frames have the attribute `deletes`, if an error says that one has not; None: it is another."""
+    if not isinstance(error, AttributeError) or _NO_DELETES.search(str(error)) is None:
+        return None
+    return (
+        "A frame has .deletes as job.read(ctx, deleted_when=...) or .jdbc(..., compare='snapshot') returns it. What is "
+        "made of it by .where(...) or others has none: take gone = frame.deletes before. Nothing was committed."
+    )
 
 
 def _analysed(frame: DataFrame) -> None:

@@ -163,4 +163,6 @@ class _TableFrames(ContextFrames["TablePlan"]):
 
     def frame(self, plan: TablePlan, recorded: str | None, schema: StructType | None) -> DataFrame:
         """Return the rows of a window; see `ContextFrames.frame`. An empty one has the columns of the table now."""
-        return self._reader.frame(self._scope.spark, plan, schema)
+        frame = self._reader.frame(self._scope.spark, plan, schema)
+        self._scope.inputs.note_columns(self._scope.label, frame.schema)
+        return frame

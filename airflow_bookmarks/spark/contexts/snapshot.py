@@ -10,6 +10,7 @@ from pyspark.sql.functions import col, lit
 
 from airflow_bookmarks.core.database.sink_table import SinkTable
 from airflow_bookmarks.core.database.windows.partitions import hashed
+from airflow_bookmarks.core.errors import SourceError
 from airflow_bookmarks.databases.address import DatabaseAddress
 from airflow_bookmarks.databases.client import why_no_client
 from airflow_bookmarks.databases.dialects import dialect_named
@@ -19,7 +20,9 @@ from airflow_bookmarks.sources.snapshot.snapshot import CHANGE_TYPE, DELETE, INS
 from airflow_bookmarks.sources.snapshot.source import ComparedTable, SnapshotSource
 from airflow_bookmarks.spark.contexts.columns import ContextFrames, settled
 from airflow_bookmarks.spark.contexts.jdbc import check_table_read, connecting
-from airflow_bookmarks.spark.readers.jdbc import in_portions, ranges_of, spark_url
+from airflow_bookmarks.spark.contexts.numbers import misfit
+from airflow_bookmarks.spark.features import SPARK_ERRORS
+from airflow_bookmarks.spark.readers.jdbc import driver_needed, in_portions, ranges_of, spark_url
 from airflow_bookmarks.spark.readers.snapshot import (
     Comparison,
     check_columns,
@@ -169,13 +172,20 @@ class _SparkSnapshots:
         label, spark, files = self.scope.label, self.scope.spark, self.open_files(uri)
         source = self.table.relation.sql(self._dialect)
         properties = dict(self.properties) if opening is None else {**self.properties, "sessionInitStatement": opening}
-        frame = spark.read.jdbc(self.url, source, predicates=list(self._parts(source)), properties=properties)
+        with driver_needed(properties):
+            frame = spark.read.jdbc(self.url, source, predicates=list(self._parts(source)), properties=properties)
         check_columns(frame.schema, self.table.keys, label)
         folder = files.canonical(uri)
         if folder.startswith("/"):
             # It holds rows of a database: for its owner alone, as other state in local files.
             Path(folder).mkdir(mode=0o700, parents=True, exist_ok=True)
-        snapshot = write_snapshot(frame, files, uri, label)
+        try:
+            snapshot = write_snapshot(frame, files, uri, label)
+        except SPARK_ERRORS as error:
+            said = misfit(error, frame.schema, label)
+            if said is None:
+                raise
+            raise SourceError(said) from error
         check_keys(stored_rows(spark, files, snapshot), columns_of(snapshot), self.table.keys, label)
         return snapshot
 

@@ -52,6 +52,6 @@ class SparkQueries:
             said = said.replace(self._login.password, MARK)
         return DatabaseError(
             f"{self._login.name} refused a query, or can't be entered by Spark: {redacted(said).rstrip('.')}. Nothing "
-            "was changed.",
+            f"was changed.{self._login.remedy}",
             dialect_named(self._login.dialect).denied if _DENIED.search(said) else None,
         )

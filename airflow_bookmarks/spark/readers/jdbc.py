@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -10,6 +11,7 @@ from airflow_bookmarks.core.database.key import KeyType
 from airflow_bookmarks.core.database.windows.partitions import PartitionOptions, hashed, ranges
 from airflow_bookmarks.core.errors import OptionError
 from airflow_bookmarks.databases.dialects import dialect_named
+from airflow_bookmarks.databases.login import WITHOUT_LOGIN
 from airflow_bookmarks.spark.features import SPARK_ERRORS
 
 if TYPE_CHECKING:
@@ -31,6 +33,8 @@ _PACKAGES = {
     "org.postgresql.Driver": "org.postgresql:postgresql:42.7.14",
     "org.mariadb.jdbc.Driver": "org.mariadb.jdbc:mariadb-java-client:3.5.11",
 }
+# What the drivers of databases say to who is not let in.
+_NOT_LET_IN = re.compile(r"([^:\n]*\b(?:password|authentication|[Aa]ccess denied for user)\b[^\n]*)")
 _FETCH_SIZE, _ROWS_AT_A_TIME = "fetchsize", "10000"
 
 
@@ -58,7 +62,7 @@ class TableReader:
         dialect = dialect_named(self.dialect)
         condition = plan.window.condition(dialect, plan.leads_to.table)
         parts = [condition] if plan.is_empty else [f"({condition}) AND {each}" for each in self._parts(plan, condition)]
-        with driver_needed(self.properties["driver"]):
+        with driver_needed(self.properties):
             frame = spark.read.jdbc(self.url, plan.source, predicates=parts, properties=dict(self.properties))
             _ = frame.schema  # Spark Connect looks for the driver now
         return frame
@@ -94,21 +98,30 @@ def ranges_of(connect: Connect, dialect: Dialect, source: str, name: str, condit
 
 
 @contextmanager
-def driver_needed(driver: str) -> Iterator[None]:
-    """Say how Spark gets a driver of JDBC, if it has none of this class.
+def driver_needed(properties: Mapping[str, str]) -> Iterator[None]:
+    """Say how Spark gets a driver of JDBC, if it has none, and how a login, if that finds none.
+
+    Args:
+        properties: those of Spark's JDBC source.
 
     Raises:
-        OptionError: it has none.
+        OptionError: there is no driver, or there are no user and password, which the database wants.
     """
+    driver = properties["driver"]
     try:
         yield
     except SPARK_ERRORS as error:
-        if f"ClassNotFoundException: {driver}" not in str(error):
+        if f"ClassNotFoundException: {driver}" in str(error):
+            package = _PACKAGES.get(driver, "<the Maven coordinates of the driver>")
+            raise OptionError(
+                f"Spark has no JDBC driver {driver}. Nothing was committed. Give packages={package!r} to the operator "
+                "or to spark-submit (--packages), or set spark.jars.packages before the session is made."
+            ) from error
+        found = _NOT_LET_IN.search(str(error))
+        if found is None or {"user", "password"} & properties.keys():
             raise
-        package = _PACKAGES.get(driver, "<the Maven coordinates of the driver>")
         raise OptionError(
-            f"Spark has no JDBC driver {driver}. Nothing was committed. Give packages={package!r} to the operator or "
-            "to spark-submit (--packages), or set spark.jars.packages before the session is made."
+            f"Spark can't enter the database ({found[1].strip()}). Nothing was committed. {WITHOUT_LOGIN}"
         ) from error
 
 

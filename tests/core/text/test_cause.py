@@ -44,3 +44,12 @@ def test_error_of_spark_connect_is_told_once() -> None:
 
 def test_error_without_a_stack_is_told_as_it_is() -> None:
     assert cause_of(ValueError("at noon\n\nsomething went")) == "ValueError: at noon\n\nsomething went"
+
+
+def test_notes_of_an_error_are_told_behind_it() -> None:
+    error = RuntimeError(_PYTHON)
+    error.add_note("a note")
+    assert cause_of(error).splitlines()[-2:] == [
+        "Caused by: java.io.FileNotFoundException: /lake/raw/a.csv is gone",
+        "a note",
+    ]
