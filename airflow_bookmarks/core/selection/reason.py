@@ -22,4 +22,4 @@ OVERWRITTEN = "overwritten"  # read before, another version now, and on_overwrit
 QUARANTINED = "quarantined"  # this version of it can't be parsed; read when its context is set to "retry:..."
 MISSING = "missing"  # planned, and changed or gone before the commit; the next run reads what is there then
 NO_KEY = "no_key"  # a row of a table whose key is NULL, and not on_null="include_once" in a first run
-NOT_COMPARED = "not_compared"  # a row within `lookback` that was read with a column that has gone or changed since
+NOT_COMPARED = "not_compared"  # a row within `lookback`, read with other columns than its table has now

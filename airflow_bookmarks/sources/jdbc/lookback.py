@@ -145,29 +145,37 @@ class Lookback:
         """Return which rows were not read as they are now, and of which others that can't be told.
 
         A hash is of all columns. So after a change of columns it is made anew of those that there were, as long as each
-        of them is there. If one has another type, equal hashes still say that a row is as it was; others may be due to
-        the type alone.
+        of them is there. Where it is the same, a row is as it was; but a value of a column that was added since may be
+        due to an update. Where it is another one, and a column has another type, it may be due to the type alone.
         """
-        contents: Mapping[KeyValues, str | None] = rows
-        is_comparable = not trail.rows or trail.shape == self.shape
-        if not is_comparable:
-            then = self._columns_of(trail)
-            is_comparable = trail.columns == _named(then)
-            contents = self._rows(window, since, 2 * MOST_NAMED, then) if then else {}
+        if not trail.rows or trail.shape == self.shape:
+            return [row for row, content in rows.items() if not trail.is_as_read(row, content)], ()
+        then = self._columns_of(trail)
+        contents = self._rows(window, since, 2 * MOST_NAMED, then) if then else {}
         changed = [row for row in rows if not trail.is_as_read(row, contents.get(row))]
-        if is_comparable:
-            return changed, ()
-        not_compared = tuple(row for row in changed if row in trail.rows)
+        unsure = self._with_values(trail, window, since).difference(changed) if then else set()
+        if trail.columns != _named(then):
+            unsure |= {row for row in changed if row in trail.rows}
+        not_compared = tuple(row for row in rows if row in unsure)
         if not_compared:
             log.warning(
-                "%s: columns of the table have gone or have another type since the last run, so that %s row(s) within "
-                "the lookback can't be compared with what they were. If they were updated meanwhile, that is not seen. "
-                "They are counted as %s. To be sure, set the keys or times of such rows anew, or reset the context.",
+                "%s: the columns of the table have changed since the last run, so that %s row(s) within the lookback "
+                "can't be compared with what they were. If they were updated meanwhile, that is not seen. They are "
+                "counted as %s. To have one read, update it again; or reset the context.",
                 self.label,
                 f"{len(not_compared):,}",
                 NOT_COMPARED,
             )
-        return [row for row in changed if row not in trail.rows], not_compared
+        return [row for row in changed if row not in unsure], not_compared
+
+    def _with_values(self, trail: Trail, window: KeyWindow, since: str | None) -> set[KeyValues]:
+        """Return the rows that have a value in a column that was added since they were read."""
+        known = {name for name, _ in trail.columns or ()}
+        added = [each for each in self.columns if each.name not in known]
+        if not added:
+            return set()
+        has_value = " OR ".join(f"NOT ({self.dialect.quote(each.name)} IS NULL)" for each in added)
+        return set(self._rows(window, since, 2 * MOST_NAMED, tuple(added), f"({has_value})"))
 
     def _columns_of(self, trail: Trail) -> tuple[TableColumn, ...]:
         """Return the columns that rows were hashed by, as they are now; none if they are not known, or one has gone."""
@@ -224,12 +232,18 @@ class Lookback:
         return {} if window.until is None else self._rows(window, since, MOST_NAMED)
 
     def _rows(
-        self, window: KeyWindow, since: str | None, most: int, columns: tuple[TableColumn, ...] | None = None
+        self,
+        window: KeyWindow,
+        since: str | None,
+        most: int,
+        columns: tuple[TableColumn, ...] | None = None,
+        condition: str | None = None,
     ) -> dict[KeyValues, str]:
         """Return the rows of a window from a value of the first key on, in their order, with hashes of their content.
 
         Args:
             columns: those that are hashed; None: all.
+            condition: what else a row has to meet.
 
         Raises:
             SourceError: there are more than `most`, or two that nothing tells apart.
@@ -237,6 +251,8 @@ class Lookback:
         conditions = [window.condition(self.dialect, self.table), *has_keys(self.dialect, self.table)]
         if since is not None:
             conditions.append(self.dialect.beyond(self.table.keys[:1], (since,), f"{self.table.up}="))
+        if condition is not None:
+            conditions.append(condition)
         content = self.dialect.row_hash(self.columns if columns is None else columns) or "''"
         query = self.dialect.first(
             f"{selected(self.dialect, self.table.identity)}, {content} AS bookmark_content",

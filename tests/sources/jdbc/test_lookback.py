@@ -253,6 +253,7 @@ def test_change_of_columns_is_no_change_of_content(shop: Shop) -> None:
     assert shop.plans[-1].skipped == {}
     shop.run("UPDATE orders SET note = '' WHERE id = 2")
     assert read(shop, **BY_NUMBER) == [2]
+    assert shop.plans[-1].skipped == {}
     shop.run("ALTER TABLE orders DROP COLUMN note")
     assert read(shop, **BY_NUMBER) == []
 
@@ -260,10 +261,25 @@ def test_change_of_columns_is_no_change_of_content(shop: Shop) -> None:
 def test_update_is_seen_beside_a_column_that_is_added(shop: Shop) -> None:
     add(shop, 1, 2, 3)
     read(shop, **BY_NUMBER)
-    shop.run("ALTER TABLE orders ADD COLUMN note varchar(9) DEFAULT 'new'")
+    shop.run("ALTER TABLE orders ADD COLUMN note varchar(9)")
     shop.run("UPDATE orders SET amount = 7 WHERE id = 2")
     assert read(shop, **BY_NUMBER) == [2]
+    assert shop.plans[-1].skipped == {}
     assert read(shop, **BY_NUMBER) == []
+
+
+def test_rows_that_have_a_value_in_a_column_that_was_added_are_counted(shop: Shop) -> None:
+    add(shop, 1, 2, 3, 4)
+    read(shop, **BY_NUMBER)
+    shop.run("ALTER TABLE orders ADD COLUMN note varchar(9), ADD COLUMN more int")
+    shop.run("UPDATE orders SET note = 'new' WHERE id = 1")
+    shop.run("UPDATE orders SET more = 7 WHERE id = 3")
+    shop.run("UPDATE orders SET more = 7, amount = 7 WHERE id = 4")
+    assert read(shop, **BY_NUMBER) == [4]
+    assert shop.plans[-1].skipped == {NOT_COMPARED: 2}
+    shop.run("UPDATE orders SET note = 'newer' WHERE id = 1")
+    assert read(shop, **BY_NUMBER) == [1]
+    assert shop.plans[-1].skipped == {}
 
 
 def test_rewind_behind_a_column_that_was_added_reads_updates_again(shop: Shop) -> None:
