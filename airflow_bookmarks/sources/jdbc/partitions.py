@@ -23,7 +23,8 @@ from airflow_bookmarks.core.errors import OptionError, SourceError
 from airflow_bookmarks.core.plan import PlanPart
 from airflow_bookmarks.core.selection.reason import SETTLING
 from airflow_bookmarks.sources.jdbc.catalogue import column_named
-from airflow_bookmarks.sources.jdbc.planner import MOST_COUNTED, TablePlanner
+from airflow_bookmarks.sources.jdbc.ends import MOST_COUNTED
+from airflow_bookmarks.sources.jdbc.planner import TablePlanner
 from airflow_bookmarks.sources.jdbc.position import PartsLeft, TablePlan, TablePosition
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ import pytest
 from airflow_bookmarks.core.errors import OptionError, SourceError, SourceMissingError
 from airflow_bookmarks.core.selection.bound import Bound
 from airflow_bookmarks.core.selection.reason import NO_KEY
-from airflow_bookmarks.sources.jdbc.planner import MOST_TIES
+from airflow_bookmarks.sources.jdbc.ends import MOST_TIES
 from airflow_bookmarks.sources.jdbc.position import TablePosition
 from tests.databases.servers import new_database
 from tests.sources.jdbc.shop import Shop
