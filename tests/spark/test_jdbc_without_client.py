@@ -181,3 +181,9 @@ def test_error_of_the_database_is_said_without_the_login(shop: Shop, spark: Any)
     assert "can't be entered by Spark" in locked["text"]
     assert "nobody" in locked["text"]
     assert "hunter2" not in locked["text"]
+    assert "conn:<id>" not in absent["text"] + locked["text"]
+
+    named = spark(url=shop.login.jdbc_url, how={"keys": ["id"]}, **AT_ONCE)
+    assert named["error"] == "DatabaseError"
+    assert "There is no user and no password" in named["text"]
+    assert "give conn:<id> in place of the URL" in named["text"]

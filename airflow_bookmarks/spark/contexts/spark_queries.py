@@ -10,7 +10,7 @@ from airflow_bookmarks.core.text.redaction import MARK, redacted
 from airflow_bookmarks.databases.database import session_settings
 from airflow_bookmarks.databases.dialects import dialect_named
 from airflow_bookmarks.spark.features import SPARK_ERRORS
-from airflow_bookmarks.spark.readers.jdbc import spark_url
+from airflow_bookmarks.spark.readers.jdbc import NOT_LET_IN, spark_url
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -50,8 +50,9 @@ class SparkQueries:
         said = found[1] if found is not None else text.strip().partition("\n")[0]
         if self._login.password:
             said = said.replace(self._login.password, MARK)
+        remedy = self._login.remedy if NOT_LET_IN.search(said) else ""
         return DatabaseError(
             f"{self._login.name} refused a query, or can't be entered by Spark: {redacted(said).rstrip('.')}. Nothing "
-            f"was changed.{self._login.remedy}",
+            f"was changed.{remedy}",
             dialect_named(self._login.dialect).denied if _DENIED.search(said) else None,
         )

@@ -34,7 +34,7 @@ _PACKAGES = {
     "org.mariadb.jdbc.Driver": "org.mariadb.jdbc:mariadb-java-client:3.5.11",
 }
 # What the drivers of databases say to who is not let in.
-_NOT_LET_IN = re.compile(r"([^:\n]*\b(?:password|authentication|[Aa]ccess denied for user)\b[^\n]*)")
+NOT_LET_IN = re.compile(r"([^:\n]*\b(?:password|authentication|[Aa]ccess denied for user)\b[^\n]*)")
 _FETCH_SIZE, _ROWS_AT_A_TIME = "fetchsize", "10000"
 
 
@@ -117,7 +117,7 @@ def driver_needed(properties: Mapping[str, str]) -> Iterator[None]:
                 f"Spark has no JDBC driver {driver}. Nothing was committed. Give packages={package!r} to the operator "
                 "or to spark-submit (--packages), or set spark.jars.packages before the session is made."
             ) from error
-        found = _NOT_LET_IN.search(str(error))
+        found = NOT_LET_IN.search(str(error))
         if found is None or {"user", "password"} & properties.keys():
             raise
         raise OptionError(
