@@ -340,7 +340,10 @@ def test_wrong_password_is_one_sentence_without_it(server: DatabaseServer) -> No
     assert "hunter2" not in shown_by(raised.value)
 
 
-def test_url_without_a_login_says_how_one_is_given(server: DatabaseServer, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_url_without_a_login_says_how_one_is_given(
+    postgresql_server: DatabaseServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = postgresql_server  # PyMySQL enters as the user of the system, whom a server may let in
     for name in ("PGUSER", "PGPASSWORD"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("PGPASSFILE", "/dev/null")

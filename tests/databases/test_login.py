@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import traceback
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -202,3 +203,11 @@ def test_value_that_would_end_a_parameter_of_a_url_is_a_property() -> None:
 def test_name_that_would_end_the_database_of_a_url_is_refused() -> None:
     with pytest.raises(OptionError, match="has a ';', with which its JDBC driver can't open it"):
         _ = DatabaseLogin("sqlserver", "db", 1433, "crm;user=b").jdbc_url
+
+
+def test_only_a_login_without_user_and_password_says_how_one_is_given() -> None:
+    url = DatabaseLogin("mariadb", "db", 3306, "crm")
+    named = [replace(url, user="etl"), replace(url, password="x"), DatabaseLogin("sqlite", None, None, "/crm.db")]
+
+    assert "give conn:<id> in place of the URL" in url.remedy
+    assert [login.remedy for login in named] == ["", "", ""]
