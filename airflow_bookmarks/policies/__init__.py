@@ -44,6 +44,8 @@ def policy(
     namespace: str = DEFAULT_NAMESPACE,
     state_uri: str | None = None,
     kms_key: str | None = None,
+    *,
+    snapshots: bool = False,
 ) -> dict[str, Any]:
     """Return the policy of one role for one namespace of one table.
 
@@ -52,10 +54,11 @@ def policy(
         table_arn: `arn:aws:dynamodb:<region>:<account>:table/<name>`.
         state_uri: the folder in S3 for state that is too large for the table; None: there is none.
         kms_key: the ARN of the key that encrypts the table; None: DynamoDB's own, for which nobody needs a right.
+        snapshots: also allow what Spark needs to copy tables to `state_uri`, for `compare="snapshot"`.
 
     Raises:
-        OptionError: no such role, no ARN of a table or key, or no folder in S3. NameInvalidError: the namespace is no
-            name.
+        OptionError: no such role, no ARN of a table or key, no folder in S3, or `snapshots` for a reader or without
+            a `state_uri`. NameInvalidError: the namespace is no name.
 
     Example:
         >>> made = policy("reader", "arn:aws:dynamodb:eu-west-1:111122223333:table/bookmarks", "prod")
@@ -74,8 +77,11 @@ def policy(
     given = {"TABLE_ARN": table_arn, "NAMESPACE": namespace}
     # In one go: the name of a table may hold the other word.
     made: dict[str, Any] = json.loads(re.sub("|".join(given), lambda word: given[word[0]], template))
+    if snapshots and (state_uri is None or role == "reader"):
+        why = "a reader takes no snapshots of tables" if role == "reader" else "snapshots of tables lie under state_uri"
+        raise OptionError(f"{why}. Nothing was made. Leave out --snapshots, or name another role and --state-uri.")
     if state_uri is not None:
-        made["Statement"] += _object_statements(role, table_arn.split(":")[1], namespace, state_uri)
+        made["Statement"] += _object_statements(role, table_arn.split(":")[1], namespace, state_uri, snapshots)
     if kms_key is not None:
         made["Statement"].append(_key_statement(role, table_arn, check_kms_key(kms_key)))
     return made
@@ -94,14 +100,16 @@ def _key_statement(role: str, table_arn: str, kms_key: str) -> dict[str, Any]:
     }
 
 
-def _object_statements(role: str, partition: str, namespace: str, state_uri: str) -> list[dict[str, Any]]:
+def _object_statements(
+    role: str, partition: str, namespace: str, state_uri: str, snapshots: bool
+) -> list[dict[str, Any]]:
     checked = check_state_uri(state_uri)
     if not is_in_s3(checked):
         raise OptionError(f"state_uri={state_uri!r} is no folder in S3, so no IAM policy is needed. Nothing was made.")
     bucket, _, prefix = checked.partition("://")[2].partition("/")
-    folders = [f"{prefix}/{namespace}/{kind}/".lstrip("/") for kind in ("blobs", "artifacts")]
+    _, artifacts = folders = [f"{prefix}/{namespace}/{kind}/".lstrip("/") for kind in ("blobs", "artifacts")]
     arn = f"arn:{partition}:s3:::{bucket}"
-    return [
+    statements: list[dict[str, Any]] = [
         {
             "Sid": "LargeState",
             "Effect": "Allow",
@@ -114,5 +122,29 @@ def _object_statements(role: str, partition: str, namespace: str, state_uri: str
             "Action": "s3:ListBucket",
             "Resource": arn,
             "Condition": {"StringLike": {"s3:prefix": [f"{folder}*" for folder in folders]}},
+        },
+    ]
+    return [*statements, *(_snapshot_statements(arn, artifacts) if snapshots else [])]
+
+
+def _snapshot_statements(arn: str, artifacts: str) -> list[dict[str, Any]]:
+    """Return what Spark's S3A needs besides to write a folder: it moves files by a copy and a delete, and looks whether
+    keys are there.
+
+    S3 answers "not there" only to who may list the bucket without a prefix, and "forbidden", which ends S3A, to others.
+    """
+    return [
+        {
+            "Sid": "WriteSnapshots",
+            "Effect": "Allow",
+            "Action": ["s3:DeleteObject", "s3:AbortMultipartUpload"],
+            "Resource": f"{arn}/{artifacts}*",
+        },
+        {
+            "Sid": "TellMissingFromForbidden",
+            "Effect": "Allow",
+            "Action": "s3:ListBucket",
+            "Resource": arn,
+            "Condition": {"Null": {"s3:prefix": "true"}},
         },
     ]

@@ -93,6 +93,13 @@ def check_state_uri(state_uri: str) -> str:
     """
     uri = state_uri.rstrip("/")
     scheme, sign, rest = uri.partition("://")
+    if sign and scheme not in (*_S3_SCHEMES, "file"):
+        # The message does not repeat the text, which may hold a password.
+        raise OptionError(
+            f"state_uri has the scheme {scheme!r}, and state can lie in S3 (s3://bucket/prefix) or in a local folder "
+            "(/var/lib/bookmarks), in no other store. Nothing was read or changed. Name one of these, or leave "
+            "state_uri out: the table then holds everything."
+        )
     if "@" in rest.partition("/")[0]:
         # The message does not repeat the text, which holds what may be a password.
         raise OptionError(

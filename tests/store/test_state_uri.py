@@ -491,7 +491,9 @@ def test_store_uri_says_it(tmp_path: Path) -> None:
     [
         ("state", "no folder that state can lie in"),
         ("s3://", "no folder that state can lie in"),
-        ("gs://bucket/state", "no folder that state can lie in"),
+        ("gs://bucket/state", "scheme 'gs'.*in no other store"),
+        ("hdfs://me:secret@name-node/state", "scheme 'hdfs'.*in no other store"),
+        ("abfss://container@account.dfs.core.windows.net/state", "scheme 'abfss'.*in no other store"),
         ("/var/../etc", "no folder that state can lie in"),
         ("s3://bucket/*", "no folder that state can lie in"),
         ("s3://key:secret@bucket/state", "holds a user or password"),
@@ -584,6 +586,25 @@ def test_policy_bounds_objects_to_the_namespace_and_only_an_admin_deletes(role: 
     folders = ["bookmarks/prod/blobs/*", "bookmarks/prod/artifacts/*"]
     assert (objects["Action"], objects["Resource"]) == (actions, [f"arn:aws:s3:::state/{each}" for each in folders])
     assert listing["Condition"] == {"StringLike": {"s3:prefix": folders}}
+
+
+@pytest.mark.parametrize("role", ["job", "job-that-rewinds-along", "operator", "admin"])
+def test_policy_for_snapshots_adds_deletes_below_the_artifacts_and_nothing_else(role: str) -> None:
+    plain = policy(role, ARN, "prod", "s3://state/bookmarks")["Statement"]
+    *same, writes, missing = policy(role, ARN, "prod", "s3://state/bookmarks", snapshots=True)["Statement"]
+
+    assert same == plain
+    assert writes["Action"] == ["s3:DeleteObject", "s3:AbortMultipartUpload"]
+    assert writes["Resource"] == "arn:aws:s3:::state/bookmarks/prod/artifacts/*"
+    assert (missing["Action"], missing["Resource"]) == ("s3:ListBucket", "arn:aws:s3:::state")
+    assert missing["Condition"] == {"Null": {"s3:prefix": "true"}}
+
+
+def test_policy_for_snapshots_of_a_reader_or_without_a_place_is_refused() -> None:
+    with pytest.raises(OptionError, match=r"a reader takes no snapshots.*Nothing was made"):
+        policy("reader", ARN, "prod", "s3://state", snapshots=True)
+    with pytest.raises(OptionError, match=r"lie under state_uri.*Nothing was made"):
+        policy("job", ARN, "prod", snapshots=True)
 
 
 def test_policy_of_a_whole_bucket_has_no_slash_in_front() -> None:
