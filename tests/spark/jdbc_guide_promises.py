@@ -28,6 +28,8 @@ GUIDES = Path(__file__).parents[2] / "docs" / "guides"
 SHOP = """
 CREATE TABLE orders (id bigint PRIMARY KEY, region varchar(9), amount int, updated_at timestamptz NOT NULL);
 INSERT INTO orders SELECT n, 'eu', 10 * n, '2013-01-31 00:00:00Z' FROM generate_series(1, 3) n;
+CREATE TABLE line (id bigint PRIMARY KEY, order_id bigint NOT NULL, sku text, amount int);
+INSERT INTO line SELECT id, id, 'pen', amount FROM orders;
 CREATE TABLE people (id int PRIMARY KEY, name text, is_deleted boolean, updated_at timestamptz NOT NULL);
 INSERT INTO people VALUES (1, 'Ada', false, '2013-01-31 00:00:00Z'), (2, 'Bob', false, '2013-01-31 00:00:00Z');
 CREATE TABLE prices (article text PRIMARY KEY, price int);
@@ -62,6 +64,9 @@ CASES: Mapping[str, Case] = {
         "DELETE FROM prices WHERE article = 'ink'; UPDATE prices SET price = 3 WHERE article = 'pen'",
         "SELECT article, price FROM reporting.prices",
         [[("ink", 2), ("pen", 1)], [("pen", 3)]],
+    ),
+    "databases-reading.md: Queries in place of tables": Case(
+        f"{ORDER}; INSERT INTO line VALUES (4, 4, 'ink', 40)", "/lake/sold", OF_ORDERS
     ),
     "databases-reading.md: Value by value": Case(ORDER, "/lake/orders", OF_ORDERS),
     "databases-reading.md: Sharded jobs": Case(ORDER, "/lake/orders", OF_ORDERS),

@@ -138,7 +138,7 @@ def test_upsert_into_a_table_that_is_not_there_makes_it_with_the_key(lake: Lake,
     assert dw.rows("SELECT id, name FROM dim") == [(1, "b")]
 
 
-@pytest.mark.parametrize("count_rows", [False, True])
+@pytest.mark.parametrize("count_rows", [False, pytest.param(True, marks=pytest.mark.needs("observations"))])
 def test_flagged_rows_of_an_increment_are_deleted_and_the_others_come(
     lake: Lake, dw: Warehouse, count_rows: bool
 ) -> None:

@@ -111,7 +111,8 @@ def driver_needed(properties: Mapping[str, str]) -> Iterator[None]:
     try:
         yield
     except SPARK_ERRORS as error:
-        if f"ClassNotFoundException: {driver}" in str(error):
+        # "...Exception: org.x.Driver", and of Connect with Spark 3.5 "(...Exception) org.x.Driver".
+        if re.search(rf"ClassNotFoundException\W+{re.escape(driver)}\b", str(error)):
             package = _PACKAGES.get(driver, "<the Maven coordinates of the driver>")
             raise OptionError(
                 f"Spark has no JDBC driver {driver}. Nothing was committed. Give packages={package!r} to the operator "
