@@ -55,7 +55,10 @@ class TablePublication:
         return rows
 
     def _published(self) -> int:
-        stays = f"Nothing of it was published to {self.target}, and its rows stay in the table {self.place.table}."
+        stays = (
+            f"Nothing of it was published to {self.target}, and its rows stay in the table {self.place.table}, where "
+            "they can be corrected."
+        )
         try:
             with reached(self.databases, self.target.address, stays) as database:
                 return _Transaction(self, database).run()
