@@ -84,7 +84,8 @@ def _ways_out(store: BookmarkStore, output: StoredOutput, published: Sequence[st
     except BookmarkError:
         how = "rewind the job to the run before it"
     else:
-        how = f"'airflow-bookmarks {f'rewind {job} --to {kept}' if kept else f'reset {job}'}'"
+        verb = f"rewind {job} --to {kept}" if kept else f"reset {job}"
+        how = f"'airflow-bookmarks {verb} --reason \"...\"'"
     told = f"{_TRIED_FIRST}. Or give the run up by {how}: the next run then reads its input again."
     if published:
         there = ", ".join(map(repr, published))

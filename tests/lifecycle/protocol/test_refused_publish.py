@@ -214,7 +214,7 @@ def test_refusal_names_the_rows_and_the_ways_out(due: Warehouse) -> None:
         f"Nothing of it was published to {due.target}, and its rows stay in the table {place}, where they can be "
         "corrected. The run stays committed, and its publish stays due: each further run of the job tries it first, "
         "and ends here. Mend the cause, and run the job again. Or give the run up by 'airflow-bookmarks rewind copy "
-        "--to 1': the next run then reads its input again."
+        '--to 1 --reason "..."\': the next run then reads its input again.'
     )
     assert said.startswith("job 'copy', run 2.2, output 'dim': jdbc:")
     assert ".." not in said.replace("...", "")
@@ -223,7 +223,7 @@ def test_refusal_names_the_rows_and_the_ways_out(due: Warehouse) -> None:
 def test_first_run_is_given_up_by_a_reset_and_a_later_one_by_a_rewind_to_the_last_that_counts(dw: Warehouse) -> None:
     dw.execute(CHECK)
     dw.shop.put("b.txt", "bad")
-    assert "by 'airflow-bookmarks reset copy':" in dw.refused()
+    assert "by 'airflow-bookmarks reset copy --reason" in dw.refused()
     reset(dw.store, "copy", **WHY)
     dw.shop.put("b.txt", "b")
     dw.run()
@@ -231,7 +231,7 @@ def test_first_run_is_given_up_by_a_reset_and_a_later_one_by_a_rewind_to_the_las
     rewind(dw.store, "copy", 2, **WHY)
     dw.shop.put("c.txt", "bad")
     assert "run 4." in (said := dw.refused())
-    assert "by 'airflow-bookmarks rewind copy --to 2':" in said
+    assert "by 'airflow-bookmarks rewind copy --to 2 --reason" in said
 
 
 def test_constraint_that_is_let_go_lets_the_next_run_publish(due: Warehouse) -> None:
