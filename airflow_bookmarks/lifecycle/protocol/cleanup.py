@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from airflow_bookmarks.core.errors import (
     CleanRefusedError,
+    LookRefusedError,
     PublishError,
     SinkUnknownError,
     SourceError,
@@ -110,9 +111,8 @@ def shows_nothing(output: StoredOutput, databases: DatabaseAccess) -> bool:
         return False
     if entry.is_left_out or not run.state.is_committed:
         return True
-    permission = present_permission()
-    if permission is not None:
-        permission.check(entry.target)
+    if present_permission() is not None and not entry.lies_in_files:  # those are looked at below its prefixes alone
+        raise LookRefusedError(entry.target)
     with _refusing(output):
         return sink.is_unpublished(output)
 

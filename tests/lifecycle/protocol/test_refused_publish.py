@@ -12,11 +12,12 @@ from airflow_bookmarks.cli import main
 from airflow_bookmarks.core.database import catalog
 from airflow_bookmarks.core.database.sink_table import SinkTable
 from airflow_bookmarks.core.database.upsert import Upsert
-from airflow_bookmarks.core.errors import CleanRefusedError, PublishError
+from airflow_bookmarks.core.errors import CleanRefusedError, LookRefusedError, PublishError
 from airflow_bookmarks.core.run import RunKey
 from airflow_bookmarks.databases.address import DatabaseAddress
 from airflow_bookmarks.databases.database import open_database
 from airflow_bookmarks.databases.login import DatabaseLogin
+from airflow_bookmarks.files.permission import Prefix, looking_below
 from airflow_bookmarks.lifecycle.changes.change import Change, reset, rewind, undo
 from airflow_bookmarks.lifecycle.changes.preview import preview
 from airflow_bookmarks.lifecycle.protocol.failpoint import Failpoint
@@ -346,6 +347,15 @@ def test_clean_is_refused_while_a_publish_is_under_way(due: Warehouse) -> None:
         with pytest.raises(CleanRefusedError, match="whose rows don't tell"):
             rewind(due.store, "copy", 1, clean=True, **WHY)
     rewind(due.store, "copy", 1, clean=True, **WHY)
+
+
+def test_process_that_may_ask_no_database_does_not_guess(due: Warehouse) -> None:
+    """As the API server, which looks at files below some prefixes alone."""
+    with looking_below(Prefix.of(str(due.shop.root))):
+        assert due.twice(1) == [str(due.target)]
+        with pytest.raises(LookRefusedError, match="conn:dw#"):
+            rewind(due.store, "copy", 1, clean=True, **WHY)
+    assert due.twice(1) == []
 
 
 def test_clean_gives_an_open_run_up_whatever_it_has_staged(dw: Warehouse) -> None:
