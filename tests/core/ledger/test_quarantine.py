@@ -70,7 +70,7 @@ def test_more_files_than_a_quarantine_is_for_are_an_error_that_says_what_to_do()
 def test_more_bytes_than_a_quarantine_is_for_are_an_error() -> None:
     files = [FileInfo(f"/raw/{'x' * 100}/{number}", 1, 1) for number in range(500)]
 
-    with pytest.raises(QuarantineFullError, match=f"{MAX_BYTES} bytes at most"):
+    with pytest.raises(QuarantineFullError, match=f"{MAX_BYTES:,} bytes at most"):
         held(*files, error="y" * ERROR_LENGTH)
 
 

@@ -127,7 +127,7 @@ def test_null_key_of_the_delete_set_at_the_publish_deletes_nothing(ordered: Tabl
     output = ordered.staged_output(RunKey(1, 1), [(4, "a", 1)], gone=gone((1, 1)))
     stage = ordered.sql(SinkTable.parse(output.entry.place))
     ordered.execute(f"UPDATE {stage} SET id = NULL WHERE {DELETED} = 1")
-    with pytest.raises(SourceError, match="have NULL in a key"):
+    with pytest.raises(SourceError, match="has NULL in a key"):
         publish(ordered, output)
     assert (len(ordered.all_rows()), token_of(ordered)) == (3, (0, 0))
 
