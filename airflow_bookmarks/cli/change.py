@@ -6,7 +6,7 @@ import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from airflow_bookmarks.cli.output import amount, as_json, counted, files_and_bytes, in_words
+from airflow_bookmarks.cli.output import amount, as_json, files_and_bytes, in_words
 from airflow_bookmarks.cli.shards import removed_in_words, sharded_lines
 from airflow_bookmarks.cli.verb import (
     FORCE,
@@ -25,6 +25,7 @@ from airflow_bookmarks.cli.verb import (
 from airflow_bookmarks.core.errors import OptionError
 from airflow_bookmarks.core.job_state import SET_STATE
 from airflow_bookmarks.core.rules.audit import ChangeAudit, check_reason
+from airflow_bookmarks.core.text.count import counted
 from airflow_bookmarks.core.text.escaping import escaped
 
 if TYPE_CHECKING:

@@ -7,6 +7,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from airflow_bookmarks.core.amount import Amount
+from airflow_bookmarks.core.text.count import counted
 from airflow_bookmarks.core.text.escaping import escaped, is_obeyed, width
 
 if TYPE_CHECKING:
@@ -73,16 +74,6 @@ def as_list(details: Mapping[str, Any], indent: str = "") -> str:
         else:
             lines.append(f"{indent}{_filled(name, wide)}{_GAP}{in_words(value)}")
     return "\n".join(lines)
-
-
-def counted(number: int, noun: str) -> str:
-    """Return a number with what it counts.
-
-    Example:
-        >>> counted(1, "file"), counted(2000, "file")
-        ('1 file', '2,000 files')
-    """
-    return f"{number:,} {noun}" + ("" if number == 1 else "s")
 
 
 def with_units(rows: Iterable[Mapping[str, Any]], columns: Sequence[str]) -> tuple[str, ...]:

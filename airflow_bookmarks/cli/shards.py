@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from airflow_bookmarks.cli.output import amount, counted
+from airflow_bookmarks.cli.output import amount
+from airflow_bookmarks.core.text.count import counted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from airflow_bookmarks.core.text.cause import cause_of
+from airflow_bookmarks.core.text.count import counted
 from airflow_bookmarks.core.text.redaction import redacted
 
 if TYPE_CHECKING:
@@ -115,10 +116,11 @@ class ShardsBusyError(BookmarkError):
     def __init__(self, job: str, busy: Sequence[JobBusyError]) -> None:
         held = ", ".join(f"{each.job!r} by {each.holder!r}" for each in busy[:3])
         more = f" and {len(busy) - 3} more" if len(busy) > 3 else ""
+        holders = "a run holds one" if len(busy) == 1 else f"runs hold {len(busy)}"
+        them, dead = ("it", "it is dead") if len(busy) == 1 else ("them", "they are dead")
         super().__init__(
-            f"sharded job {job!r}: runs hold {len(busy)} of its virtual shards: {held}{more}. Nothing was changed in "
-            "any shard. Let them end; or, if you know that they are dead, change it with --force (force=True), which "
-            "fences them."
+            f"sharded job {job!r}: {holders} of its virtual shards: {held}{more}. Nothing was changed in any shard. "
+            f"Let {them} end; or, if you know that {dead}, change it with --force (force=True), which fences {them}."
         )
         self.job, self.busy = job, tuple(busy)
 
@@ -147,9 +149,12 @@ class PartitionsFailedError(BookmarkError):
     def __init__(self, job: str, failed: Mapping[str, Exception]) -> None:
         self.failed = dict(failed)
         named = "; ".join(f"{name}: {cause_of(error)}" for name, error in failed.items())
+        is_one = len(failed) == 1
+        stays = "stays where it was" if is_one else "stay where they were"
+        ones = "the failed one" if is_one else "the failed ones"
         super().__init__(
-            f"job {job!r}: {len(failed)} partitions failed, and stay where they were; all others are committed. A "
-            f"retry reads the failed ones alone. {named}"
+            f"job {job!r}: {counted(len(failed), 'partition')} failed, and {stays}; all others are committed. A retry "
+            f"reads {ones} alone. {named}"
         )
 
 
@@ -317,9 +322,10 @@ class QuarantineFullError(SourceError):
 
     def __init__(self, files: int, size_bytes: int, most_files: int, most_bytes: int) -> None:
         super().__init__(
-            f"{files} files can't be parsed, {size_bytes} bytes to remember; a quarantine is for {most_files} files "
-            f"and {most_bytes} bytes at most. Nothing was committed or published, nothing more is quarantined. So many "
-            "at once are mostly of another format or schema than the job says: look at them, and at what the job says. "
+            f"{counted(files, 'file')} can't be parsed, {counted(size_bytes, 'byte')} to remember; a quarantine is for "
+            f"{counted(most_files, 'file')} and {counted(most_bytes, 'byte')} at most. Nothing was committed or "
+            "published, nothing more is quarantined. So many at once are mostly of another format or schema than the "
+            "job says: look at them, and at what the job says. "
             "To read what is quarantined already again, set its context to 'retry:*'; to be done with it, remove or "
             "replace the files and do the same."
         )

@@ -10,7 +10,7 @@ from airflow_bookmarks.core.run import FILES_SINK
 from airflow_bookmarks.own_kind import errors_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from contextlib import AbstractContextManager
 
 JDBC_SINK = "jdbc"  # the kind of sink whose outputs are tables
@@ -27,12 +27,14 @@ def own_errors(kind: str) -> AbstractContextManager[None]:
 
 
 @contextmanager
-def named_failure(kind: str, asked: object, then: str, raised: type[BookmarkError] = SourceError) -> Iterator[None]:
+def named_failure(
+    kind: str, asked: object, then: str | Callable[[], str], raised: type[BookmarkError] = SourceError
+) -> Iterator[None]:
     """Raise what a kind of a user's own raises within the block with what it was asked about, and what happens next.
 
-    `asked` names job and output; `then` says what was left untouched, and what to do. The block is a call of the kind,
-    and no more. Errors of this package pass as they are, but for a `SourceError`, by which a kind says that its place
-    is out of reach.
+    `asked` names job and output; `then` says what was left untouched, and what to do, or returns that. The block is a
+    call of the kind, and no more. Errors of this package pass as they are, but for a `SourceError`, by which a kind
+    says that its place is out of reach.
 
     Raises:
         BookmarkError: one of the class `raised`: the kind has failed.
@@ -43,4 +45,5 @@ def named_failure(kind: str, asked: object, then: str, raised: type[BookmarkErro
     except SourceError as error:
         if kind == FILES_SINK:
             raise
-        raise raised(f"{asked}: {error}. {then}") from error
+        next_step = then if isinstance(then, str) else then()
+        raise raised(f"{asked}: {str(error).rstrip('.')}. {next_step}") from error

@@ -6,12 +6,13 @@ package: then each process where that is installed knows it, and can settle with
 
 from __future__ import annotations
 
+import logging
 import re
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING
 
-from airflow_bookmarks.core.errors import MisuseError, OptionError, OutOfBoundsError, SinkUnknownError
+from airflow_bookmarks.core.errors import BookmarkError, MisuseError, OptionError, OutOfBoundsError, SinkUnknownError
 from airflow_bookmarks.core.run import OutputEntry
 from airflow_bookmarks.own_kind import load_kind
 from airflow_bookmarks.sinks.clean import CleanedSink
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
     from airflow_bookmarks.databases.access import DatabaseAccess
     from airflow_bookmarks.sinks.sink import Sink
     from airflow_bookmarks.sinks.staging import StagingRequest
+
+log = logging.getLogger(__name__)
 
 GROUP = "airflow_bookmarks.sinks"  # of entry points: the name of a kind, and the class that it is made of
 
@@ -212,6 +215,16 @@ class SinkRegistry:
             return NOT_TAKEN_BACK.format(entry.sink) if why_not is None and not _can_clean(sink) else why_not
         why = self.why_unknown(entry.sink).strip(" .")
         return NOT_TAKEN_BACK.format(f"{entry.sink}: {why}" if why else entry.sink)
+
+    def holds_rows_once(self, entry: OutputEntry) -> bool:
+        """Whether a target that gets the same rows again holds them once; False where that can't be known here."""
+        sink = self.find(entry.sink)
+        try:
+            with own_errors(entry.sink):
+                return sink is not None and sink.holds_rows_once(entry)
+        except BookmarkError as error:
+            log.warning("bookmark: whether %s would hold rows twice is not known: %s", entry.target, error)
+            return False
 
     def find_to_clean(self, kind: str) -> CleanedSink | None:
         """Return the kind of that name, if it is a known one that can be cleaned."""

@@ -114,6 +114,15 @@ class Sink(ABC):
         """Return why a clean can't remove what an output has made visible; None if it can."""
         return NOT_TAKEN_BACK.format(entry.sink)
 
+    def holds_rows_once(self, entry: OutputEntry) -> bool:
+        """Return whether a target that gets the same rows again, by another run, holds them once.
+
+        So it is where they replace those with the same key, or all that was there. False, which is the default, lets
+        the preview of a reset or rewind warn that readers would find them twice. `entry` may be of an earlier version
+        of the kind: what it does not tell counts as False.
+        """
+        return False
+
     def why_not_replay(self, entry: OutputEntry) -> str | None:
         """Return why a run with such an output can't be replayed; None if the sink makes a revision of it.
 
@@ -147,6 +156,18 @@ class StagedSink(Sink):
         Raises:
             OutOfBoundsError: state names something that is not the job's. Nothing was changed.
         """
+
+    def is_unpublished(self, output: StoredOutput) -> bool:
+        """Return whether nothing of an output of a committed run is visible; False: something is, or it is not known.
+
+        A change that gives such a run up asks this: it then says that no row comes twice, and a clean has nothing to
+        remove. So while a publish is under way the answer is False.
+
+        Raises:
+            OutOfBoundsError: state names something that is not the job's.
+            OSError, SourceError, OptionError: the target is out of reach.
+        """
+        return False
 
     @abstractmethod
     def check_root(self, territory: Territory, root: str) -> None:

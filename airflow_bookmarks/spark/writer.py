@@ -248,8 +248,9 @@ class BookmarkedWriter:
             properties: options of Spark's writer and of the driver, such as batchsize.
 
         Raises:
-            OptionError: the address, the table or an option can't be used; the table lacks a column, or the key of an
-                upsert; a pause or disable run, which has no commit.
+            OptionError: the address, the table or an option can't be used; the table lacks a column or needs another,
+                has it by a type that does not take its values, or lacks the key of an upsert; a pause or disable run,
+                which has no commit.
             PublishError: the database can't be reached, or what is staged is not what was written.
             MisuseError: an output of that name exists already.
         """

@@ -76,6 +76,14 @@ class CleanedSinkGround(Protocol):
         ...
 
 
+class ExaminedSinkGround(Protocol):
+    """What the ground of an `ExaminedSink` has as well."""
+
+    def lose_target(self) -> None:
+        """Remove the target with all that is in it, as another writer does; what is staged stays."""
+        ...
+
+
 class SidewaysSinkGround(StagedSinkGround, Protocol):
     """What the ground of a `SidewaysSink` has as well."""
 

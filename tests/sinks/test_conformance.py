@@ -58,7 +58,9 @@ class FilesGround:
         staged = collect_staged(FILES, str(folder), str(self._target), token, mode, rows=len(rows), schema=None)
         bodies = {"publish": encode_moves(staged.moves, staged.files), "delete": encode_paths(staged.deletes)}
         lists = self._store.payloads(bodies)
-        return replace(output.entry, publish=lists["publish"], delete=lists["delete"] if overwrites else None)
+        stats = {**output.entry.stats, "mode": mode.value}
+        deletes = lists["delete"] if overwrites else None
+        return replace(output.entry, stats=stats, publish=lists["publish"], delete=deletes)
 
     def stage_aside(self, output: SideOutput, rows: Sequence[str]) -> Staged:
         folder = Path(output.entry.place)

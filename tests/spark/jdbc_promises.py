@@ -461,7 +461,7 @@ def test_each_value_is_a_run_with_its_own_commit(lake: Lake, shop: Shop) -> None
 
 @pytest.mark.parametrize("failing", ["r0", "r1", "r2"])
 def test_value_that_fails_is_named_and_its_retry_reads_it_alone(lake: Lake, shop: Shop, failing: str) -> None:
-    with pytest.raises(PartitionsFailedError, match=f"1 partitions failed.*region='{failing}': ValueError") as raised:
+    with pytest.raises(PartitionsFailedError, match=f"1 partition failed.*region='{failing}': ValueError") as raised:
         copied(lake, failing, run_id="one", attempt=1)
     assert list(raised.value.failed) == [f"region='{failing}'"]
     assert isinstance(raised.value.__cause__, ExceptionGroup)

@@ -206,6 +206,176 @@ def test_types_of_the_table_are_kept_where_spark_has_no_such_type(lake: Lake, pg
     assert pg.rows(query) == [(row[0], "1", "happy", number, row[4], moment, local, b"\x00\xff")]
 
 
+CONVERTED = {
+    "postgresql": [
+        ("tinyint", "1", "smallint"),
+        ("smallint", "2", "integer"),
+        ("int", "3", "bigint"),
+        ("int", "4", "numeric(10,2)"),
+        ("int", "5", "double precision"),
+        ("int", "6", "text"),
+        ("bigint", "7", "integer"),
+        ("float", "1.5", "double precision"),
+        ("double", "2.5", "real"),
+        ("double", "3.0", "integer"),
+        ("decimal(10,4)", "1.25", "numeric(20,10)"),
+        ("decimal(38,0)", "12", "bigint"),
+        ("boolean", "true", "boolean"),
+        ("boolean", "true", "text"),
+        ("string", "'a'", "text"),
+        ("string", "'a'", "varchar(3)"),
+        ("string", "'a'", "char(3)"),
+        ("string", "'1.25'", "numeric(50,2)"),
+        ("string", "'2026-01-31'", "date"),
+        ("string", "'2026-01-31 10:00:00'", "timestamp"),
+        ("string", "'true'", "boolean"),
+        ("string", "'0b2f4c4e-8e1c-4a5e-9d7f-000000000001'", "uuid"),
+        ("string", "'[1]'", "jsonb"),
+        ("string", "'10.0.0.1'", "inet"),
+        ("int", "8", "age"),
+        ("string", "'9'", "age"),
+        ("date", "DATE '2026-01-31'", "timestamp"),
+        ("date", "DATE '2026-01-31'", "text"),
+        ("timestamp", "TIMESTAMP '2026-01-31 10:00:00'", "timestamptz"),
+        ("timestamp", "TIMESTAMP '2026-01-31 10:00:00'", "timestamp(3)"),
+        ("timestamp", "TIMESTAMP '2026-01-31 10:00:00'", "date"),
+        ("timestamp_ntz", "TIMESTAMP_NTZ '2026-01-31 10:00:00'", "timestamptz"),
+        ("binary", "X'00FF'", "bytea"),
+        ("binary", "X'00FF'", "text"),
+        ("array<int>", "array(1, 2)", "int[]"),
+        ("array<string>", "array('a')", "text[]"),
+    ],
+    "mariadb": [
+        ("tinyint", "1", "smallint"),
+        ("smallint", "2", "int"),
+        ("int", "3", "bigint unsigned"),
+        ("int", "4", "decimal(10,2)"),
+        ("int", "5", "double"),
+        ("int", "6", "varchar(20)"),
+        ("int", "2026", "year"),
+        ("int", "20260131", "date"),
+        ("bigint", "7", "int"),
+        ("float", "1.5", "double"),
+        ("double", "3.0", "int"),
+        ("decimal(10,4)", "1.25", "decimal(20,10)"),
+        ("boolean", "true", "boolean"),
+        ("boolean", "true", "int"),
+        ("boolean", "true", "varchar(5)"),
+        ("string", "'a'", "text"),
+        ("string", "'a'", "char(3)"),
+        ("string", "'a'", "enum('a','b')"),
+        ("string", "'1.25'", "decimal(50,2)"),
+        ("string", "'2026-01-31'", "date"),
+        ("string", "'2026-01-31 10:00:00'", "datetime(6)"),
+        ("string", "'[1]'", "json"),
+        ("date", "DATE '2026-01-31'", "datetime"),
+        ("timestamp", "TIMESTAMP '2026-01-31 10:00:00'", "timestamp(6)"),
+        ("timestamp", "TIMESTAMP '2026-01-31 10:00:00'", "date"),
+        ("timestamp_ntz", "TIMESTAMP_NTZ '2026-01-31 10:00:00'", "datetime(6)"),
+        ("binary", "X'00FF'", "blob"),
+        ("binary", "X'3132'", "varchar(3)"),
+    ],
+}
+
+
+def test_types_that_the_database_converts_still_go_through(lake: Lake, dw: Warehouse) -> None:
+    """Each of these was written before types were compared."""
+    columns = CONVERTED[dw.login.dialect]
+    if dw.login.dialect == "postgresql":
+        dw.run("CREATE DOMAIN age AS int CHECK (VALUE > 0)")
+    dw.run(f"CREATE TABLE dim ({', '.join(f'c{at} {kind}' for at, (*_, kind) in enumerate(columns))})")
+    frame = lake.spark.sql(f"SELECT {', '.join(f'CAST({v} AS {t}) AS c{at}' for at, (t, v, _) in enumerate(columns))}")
+    nulls = lake.spark.sql(f"SELECT {', '.join(f'CAST(NULL AS {t}) AS c{at}' for at, (t, *_) in enumerate(columns))}")
+    with lake.job() as job:
+        job.write(frame.union(nulls), "dim").jdbc("conn:dw", "dim")
+    rows = dw.rows("SELECT * FROM dim")
+    assert len(rows) == 2
+    assert sorted([value is None for value in row] for row in rows) == [[each] * len(columns) for each in (False, True)]
+
+
+REFUSED = {
+    "postgresql": [
+        ("'a' AS id", "id int", "'id' is string there and integer in the table.*withColumn, cast"),
+        ("'7' AS id", "id bigint", "'id' is string there and bigint in the table"),
+        ("'7' AS id", "id double precision", "'id' is string there and double precision"),
+        ("true AS id", "id int", "'id' is boolean there and integer"),
+        ("1 AS id", "id boolean", "'id' is int there and boolean"),
+        ("1 AS id, 2L AS at", "id int, at timestamptz", r"table public\.dim|'at' is bigint there and timestamp with"),
+        ("1.5D AS id", "id uuid", "'id' is double there and uuid"),
+        ("DATE '2026-01-31' AS id", "id int", "'id' is date there and integer"),
+        ("TIMESTAMP '2026-01-31 10:00:00' AS id", "id numeric", "'id' is timestamp there and numeric"),
+        ("X'00' AS id", "id int", "'id' is binary there and integer"),
+        ("'a' AS id, true AS n", "id int, n int", "'id' is string there .*cast"),
+        ("struct(1 AS a) AS id", "id text", r"tables of postgresql have no type for 'id' \(struct<a:int>\)"),
+        ("1 AS id, 'x' AS more", "id int", r"has no column 'more' \(string\); it has 'id'"),
+        (
+            "1 AS id",
+            "id int, kind text NOT NULL",
+            r"no NULL in 'kind' \(text\), has no default.*give the column a default",
+        ),
+    ],
+    "mariadb": [
+        ("'a' AS id", "id int", r"'id' is string there and int\(11\) in the table"),
+        ("'12.7' AS id", "id bigint unsigned", "'id' is string there and bigint"),
+        ("true AS id", "id date", "'id' is boolean there and date"),
+        ("DATE '2026-01-31' AS id", "id int", "'id' is date there and int"),
+        ("TIMESTAMP '2026-01-31 10:00:00' AS id", "id decimal(20,0)", "'id' is timestamp there and decimal"),
+        ("array(1) AS id", "id text", r"tables of mariadb have no type for 'id' \(array<int>\)"),
+        ("map(1, 1) AS id", "id text", "tables of mariadb have no type for 'id'"),
+        ("1 AS id, 'x' AS more", "id int", r"has no column 'more' \(string\)"),
+        ("1 AS id", "id int, kind int NOT NULL", r"no NULL in 'kind' \(int\(11\)\), has no default"),
+    ],
+}
+
+
+def test_types_that_do_not_fit_are_refused_before_anything_is_staged(lake: Lake, dw: Warehouse) -> None:
+    for at, (selected, columns, why) in enumerate(REFUSED[dw.login.dialect]):
+        dw.run("DROP TABLE IF EXISTS dim", f"CREATE TABLE dim ({columns})")
+        with (
+            pytest.raises(MisuseError, match="was not written"),
+            lake.job(f"job{at}") as job,
+            pytest.raises(OptionError, match=why) as caught,
+        ):
+            job.write(lake.spark.sql(f"SELECT {selected}"), "dim").jdbc("conn:dw", "dim")
+        assert "Nothing was written or committed." in str(caught.value)
+        assert dw.tables() == ["dim"]
+        assert lake.store.head(f"job{at}").run_number == 0
+
+
+@pytest.mark.parametrize("kind", ["append", "upsert"])
+def test_column_that_gets_its_value_in_the_table_need_not_be_in_the_frame(lake: Lake, dw: Warehouse, kind: str) -> None:
+    filled = {
+        "postgresql": (
+            "CREATE TABLE dim (id int PRIMARY KEY, a int NOT NULL DEFAULT 1, n int GENERATED ALWAYS AS IDENTITY, "
+            "s bigserial, g int NOT NULL GENERATED ALWAYS AS (id + 1) STORED, byhand text NOT NULL)",
+            "CREATE FUNCTION fill() RETURNS trigger LANGUAGE plpgsql AS "
+            "$$ BEGIN NEW.byhand := 'filled'; RETURN NEW; END $$",
+            "CREATE TRIGGER fill BEFORE INSERT ON dim FOR EACH ROW EXECUTE FUNCTION fill()",
+        ),
+        "mariadb": (
+            "CREATE TABLE dim (id int PRIMARY KEY, a int NOT NULL DEFAULT 1, n int NOT NULL AUTO_INCREMENT UNIQUE, "
+            "g int AS (id + 1) STORED, e enum('a','b') NOT NULL, at timestamp NOT NULL DEFAULT current_timestamp)",
+        ),
+    }
+    dw.run(*filled[dw.login.dialect])
+    with lake.job() as job:
+        writer = job.write(lake.spark.sql("SELECT 1 AS id"), "dim")
+        (writer if kind == "append" else writer.upsert("id")).jdbc("conn:dw", "dim")
+    assert dw.rows("SELECT id, a FROM dim") == [(1, 1)]
+
+
+def test_column_that_triggers_of_partitions_fill_need_not_be_in_the_frame(lake: Lake, pg: Warehouse) -> None:
+    pg.run(
+        "CREATE TABLE dim (id int, kind text NOT NULL) PARTITION BY RANGE (id)",
+        "CREATE TABLE dim_1 PARTITION OF dim FOR VALUES FROM (0) TO (10)",
+        "CREATE FUNCTION fill() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN NEW.kind := 'x'; RETURN NEW; END $$",
+        "CREATE TRIGGER fill BEFORE INSERT ON dim_1 FOR EACH ROW EXECUTE FUNCTION fill()",
+    )
+    with lake.job() as job:
+        job.write(lake.spark.sql("SELECT 1 AS id"), "dim").jdbc("conn:dw", "dim")
+    assert pg.rows("SELECT * FROM dim") == [(1, "x")]
+
+
 def test_stage_and_tokens_lie_in_the_schema_that_is_named(lake: Lake, pg: Warehouse) -> None:
     pg.run("CREATE SCHEMA scratch", "CREATE TABLE dim (id int, name text, version int)")
     with lake.job() as job:
@@ -355,8 +525,8 @@ def test_run_without_a_commit_writes_to_no_table(lake: Lake, pg: Warehouse, opti
 @pytest.mark.parametrize(
     ("rows", "order_by", "why"),
     [
-        ([(None, "a", 1), (2, "b", 1)], None, "1 rows for .* have NULL in a key"),
-        ([(1, "a", 1), (1, "b", 1), (2, "c", 1)], None, "1 keys .* have several rows"),
+        ([(None, "a", 1), (2, "b", 1)], None, "1 row for .* has NULL in a key"),
+        ([(1, "a", 1), (1, "b", 1), (2, "c", 1)], None, "1 key .* has several rows"),
     ],
 )
 def test_rows_that_no_key_tells_block_the_commit(

@@ -47,6 +47,34 @@ def unique_query(dialect: DialectName, table: SinkTable) -> str:
     )
 
 
+def needed_query(dialect: DialectName, table: SinkTable) -> str | None:
+    """Return the query for the columns that an INSERT has to name, with their types; None where it can't be told.
+
+    They take no NULL, and nothing else gives them a value: no default, no sequence, no expression. In PostgreSQL a
+    trigger that comes before the INSERT may, so a table with one needs none; MySQL asks for them before that.
+    """
+    if dialect == "postgresql":
+        name = text_literal(dialect, table.sql(dialect))
+        return f"""
+            SELECT a.attname, format_type(a.atttypid, a.atttypmod) AS declared
+            FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid JOIN pg_type t ON t.oid = a.atttypid
+            WHERE a.attrelid = to_regclass({name}) AND a.attnum > 0 AND NOT a.attisdropped AND a.attnotnull
+              AND NOT a.atthasdef AND a.attidentity = '' AND t.typdefault IS NULL AND c.relkind IN ('r', 'p')
+              AND NOT EXISTS (SELECT 1 FROM pg_trigger g WHERE (g.tgtype & 7) = 7 AND (g.tgrelid = a.attrelid
+                              OR g.tgrelid IN (SELECT p.relid FROM pg_partition_tree(a.attrelid) p)))
+              AND NOT EXISTS (SELECT 1 FROM pg_rewrite r WHERE r.ev_class = a.attrelid)
+            ORDER BY a.attnum"""
+    if is_mysql(dialect):
+        schema, name = _place(dialect, table)
+        return (
+            "SELECT column_name, column_type FROM information_schema.columns "
+            f"WHERE table_schema = {schema} AND table_name = {name} AND is_nullable = 'NO' AND column_default IS NULL "
+            "AND extra NOT LIKE '%auto_increment%' AND extra NOT LIKE '%GENERATED%' AND data_type <> 'enum' "
+            "ORDER BY ordinal_position"
+        )
+    return None
+
+
 def engine_query(dialect: DialectName, table: SinkTable) -> str | None:
     """Return the query for the engine of a table and whether that has transactions ('YES'); None where all have."""
     if not is_mysql(dialect):

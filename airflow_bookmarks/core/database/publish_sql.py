@@ -68,6 +68,10 @@ class TokenRow:
         """Return the query for the fence of the row, and how many rows were published under it."""
         return f"SELECT fence, published_rows FROM {self._table} WHERE {self._is_it}"
 
+    def read_at_rest(self) -> str:
+        """Return the query of `read` in a transaction; it fails while a publish is under way."""
+        return self.read() + ("" if self.dialect == "sqlite" else " FOR UPDATE NOWAIT")
+
     def take(self, fence: int) -> str:
         """Return the statement that takes the row for a fence; it changes no row if that or a higher one has it."""
         return f"UPDATE {self._table} SET fence = {fence}, published_rows = 0 WHERE {self._is_it} AND fence < {fence}"

@@ -21,6 +21,16 @@ REMOVED_KEYS = "removed_keys"  # of an output: how many keys the delete set of a
 _RANGES = 20  # of run numbers
 
 
+def counted(number: int, noun: str) -> str:
+    """Return a number with what it counts.
+
+    Example:
+        >>> counted(1, "file"), counted(2000, "file")
+        ('1 file', '2,000 files')
+    """
+    return f"{number:,} {noun}" + ("" if number == 1 else "s")
+
+
 def replaced_in_words(figures: Mapping[str, Any]) -> str:
     """Return what an output with these facts removes.
 

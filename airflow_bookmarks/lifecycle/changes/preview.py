@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from airflow_bookmarks.core.amount import in_other_units
 from airflow_bookmarks.core.timeline import living_runs
 from airflow_bookmarks.lifecycle.changes.change import Change, watermarks_moved
-from airflow_bookmarks.lifecycle.history.read_again import input_of, names_in, targets_written
+from airflow_bookmarks.lifecycle.history.read_again import input_of, names_in, targets_twice
 from airflow_bookmarks.lifecycle.history.rewind import kept_run
 from airflow_bookmarks.lifecycle.history.snapshot import HistorySnapshot
 from airflow_bookmarks.lifecycle.history.state_values import state_moved_by
@@ -132,7 +132,7 @@ def preview(store: BookmarkStore, job: str, change: Change) -> ChangePreview:
         rows=None if is_unknown or not all(isinstance(r, int) for r in rows) else sum(rows),
         watermarks=watermarks_moved(head, replace(head, contexts=switch.contexts)),
         consumers={} if low is None else {e.consumer: e.run_number for e in store.edges(job) if e.run_number >= low},
-        twice=() if is_cleaned else targets_written(again),
+        twice=() if is_cleaned else targets_twice(store, job, again),
         to_clean=files_to_clean(switch),
         sinks_to_clean=outputs_to_clean(switch),
         holder=None if head.lease is None else head.lease.run_id,

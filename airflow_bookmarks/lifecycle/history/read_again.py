@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING, Any
 
-from airflow_bookmarks.core.errors import StateCorruptError
+from airflow_bookmarks.core.errors import BookmarkError, StateCorruptError
+from airflow_bookmarks.lifecycle.protocol.cleanup import shows_nothing
+from airflow_bookmarks.lifecycle.protocol.publish import stored_output
+from airflow_bookmarks.sinks.registry import SINKS
 from airflow_bookmarks.sources.registry import files_in
 
 if TYPE_CHECKING:
@@ -12,7 +16,10 @@ if TYPE_CHECKING:
 
     from airflow_bookmarks.core.head import Head
     from airflow_bookmarks.core.run import OutputEntry, Run
+    from airflow_bookmarks.sinks.sink import StoredOutput
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
+
+log = logging.getLogger(__name__)
 
 
 def input_of(
@@ -61,9 +68,24 @@ def names_in(run: Run, head: Head, contexts: Iterable[str]) -> set[str]:
     return names
 
 
-def targets_written(runs: Iterable[Run]) -> tuple[str, ...]:
-    """Return the targets in which runs wrote anything, by name."""
-    return tuple(sorted({o.target for run in runs for o in run.outputs.values() if _has_written(run, o)}))
+def targets_twice(store: BookmarkStore, job: str, runs: Iterable[Run]) -> tuple[str, ...]:
+    """Return the targets that would hold rows twice if those of some runs were written again, by name.
+
+    Not those that hold such rows once (`Sink.holds_rows_once`), nor those to which a run never got with its publish.
+    What is not known counts as twice.
+    """
+    outputs = (stored_output(store, job, run, name) for run in runs for name in run.outputs)
+    return tuple(sorted({output.entry.target for output in outputs if _would_be_twice(store, output)}))
+
+
+def _would_be_twice(store: BookmarkStore, output: StoredOutput) -> bool:
+    if not _has_written(output.run, output.entry) or SINKS.holds_rows_once(output.entry):
+        return False
+    try:
+        return not shows_nothing(output, store.databases)
+    except (BookmarkError, OSError) as error:
+        log.warning("bookmark: whether %s was published is not known, and counts as so: %s", output, error)
+        return True
 
 
 def _has_written(run: Run, output: OutputEntry) -> bool:

@@ -183,7 +183,12 @@ def with_clean(history: HistorySnapshot, switch: TimelineSwitch, *, stays: Colle
     check_published(store, job, [*undone, *opened, *before], stays=stays)
     lists = [
         clean_list(
-            store, job, [*undone, *dropped, *opened], (run for run in later if run.state.is_committed), stays=stays
+            store,
+            job,
+            [*undone, *opened],
+            (run for run in later if run.state.is_committed),
+            dropped=dropped,
+            stays=stays,
         ),
         left_in_targets(store, job, (run for run in before if run.state is RunState.PUBLISHED), stays=stays),
     ]

@@ -14,13 +14,15 @@ from typing import TYPE_CHECKING
 
 from airflow_bookmarks.core.errors import (
     CleanRefusedError,
+    LookRefusedError,
     PublishError,
     SinkUnknownError,
     SourceError,
     StateCorruptError,
 )
 from airflow_bookmarks.core.rules.territory import Territory
-from airflow_bookmarks.core.run import RunKey
+from airflow_bookmarks.core.run import RunKey, RunState
+from airflow_bookmarks.files.permission import present_permission
 from airflow_bookmarks.sinks.clean import CleanGround, CleanList
 from airflow_bookmarks.sinks.failure import named_failure, own_errors
 from airflow_bookmarks.sinks.files.clean import published_files
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from airflow_bookmarks.core.run import Run
+    from airflow_bookmarks.databases.access import DatabaseAccess
     from airflow_bookmarks.sinks.clean import CleanedSink, Removal
     from airflow_bookmarks.sinks.registry import SinkRegistry
     from airflow_bookmarks.store.bookmark_store import BookmarkStore, LeaseGrant
@@ -48,13 +51,24 @@ _CLEAN_STAYS = "Nothing was removed: the clean stays to be done. Mend the cause;
 
 
 def clean_list(
-    store: BookmarkStore, job: str, undone: Sequence[Run], later: Iterable[Run], *, stays: Collection[str] = ()
+    store: BookmarkStore,
+    job: str,
+    undone: Sequence[Run],
+    later: Iterable[Run],
+    *,
+    dropped: Sequence[Run] = (),
+    stays: Collection[str] = (),
 ) -> CleanList:
     """Return what to remove with the runs being `undone` (committed ones, and open ones).
 
     Every revision counts: the staging of each of its fences, what it published, and, where a replay is due, the former
     files. `later` are all committed runs from the first undone one on, whose overwrites explain files that are gone.
+    `dropped` are runs that an earlier change undid before they were published: their drivers may still move files.
     `stays` names outputs of which nothing is removed.
+
+    Of a sink that can't be cleaned, an output that never was to be published is left to the sweep; and one of a dropped
+    run is, with whatever it holds, as of any run that was undone without clean. One whose publish is due is refused: a
+    driver that was given up may still be about to publish, and nobody could take its rows back.
 
     Raises:
         CleanRefusedError: an output is of a sink that can't be cleaned, or lists what is none of the output, or fails;
@@ -62,14 +76,17 @@ def clean_list(
     """
     listed: list[CleanList] = []
     deleted = {path for run in later for output in run.outputs.values() for path in paths_replaced(store.blobs, output)}
-    for output in _outputs(store, job, undone, stays):
+    given_up = {run.key for run in dropped}
+    for output in _outputs(store, job, [*undone, *dropped], stays):
         with _refusing(output):
             why = SINKS.why_not_clean(output.entry)
+        if why is not None and (output.run.key in given_up or _is_never_shown(output)):
+            continue
         if why is not None:
             raise CleanRefusedError(
                 job,
                 f"output {output.name!r} of run {output.run.key.number} {why}, so nothing can be cleaned",
-                "Reset or rewind without clean, and remove its rows there.",
+                "Reset or rewind without clean, which drops a publish that is due, and remove its rows there.",
             )
         sink = _cleaned(job, output.entry.sink, SINKS.reaching(store.databases))
         with _refusing(output):
@@ -80,6 +97,32 @@ def clean_list(
             raise CleanRefusedError(job, what, _MEND_OR_KEEP)
         listed.append(found)
     return CleanList.joined(listed)
+
+
+def shows_nothing(output: StoredOutput, databases: DatabaseAccess) -> bool:
+    """Return whether nothing of an output is visible: it never got to its publish, as far as its sink knows.
+
+    Raises:
+        LookRefusedError: only a database could tell, and this process may ask none.
+        CleanRefusedError: its sink fails to tell.
+    """
+    run, entry = output.run, output.entry
+    if _is_never_shown(output):
+        return True
+    sink = SINKS.reaching(databases).find_staged(entry.sink)
+    if sink is None or entry.commits_by_itself or run.state is RunState.PUBLISHED or run.revision > 0:
+        return False
+    if present_permission() is not None and not entry.lies_in_files:  # those are looked at below its prefixes alone
+        raise LookRefusedError(entry.target)
+    with _refusing(output):
+        return sink.is_unpublished(output)
+
+
+def _is_never_shown(output: StoredOutput) -> bool:
+    """Return whether nobody may ever show an output: it is staged, and its run discards it or is not committed."""
+    run, entry = output.run, output.entry
+    is_staged = SINKS.find_staged(entry.sink) is not None and not entry.commits_by_itself and run.revision == 0
+    return is_staged and (entry.is_left_out or not run.state.is_committed)
 
 
 def check_published(store: BookmarkStore, job: str, runs: Iterable[Run], *, stays: Collection[str] = ()) -> None:

@@ -1,7 +1,7 @@
 """Publish: make what a committed run staged visible. It can be repeated, and finished by any process.
 
 prepare   every output of the run, by its sink: nothing is changed before all of it is checked
-publish   one output after the other, by its sink
+publish   one output after the other, by its sink: files last, since a database may refuse rows, and files refuse none
 mark      one transaction; the caller's
 sweep     staging of this fence and lower ones
 """
@@ -9,6 +9,7 @@ sweep     staging of this fence and lower ones
 from __future__ import annotations
 
 import logging
+from functools import partial
 from typing import TYPE_CHECKING
 
 from airflow_bookmarks.core.errors import (
@@ -20,13 +21,14 @@ from airflow_bookmarks.core.errors import (
 )
 from airflow_bookmarks.core.rules.territory import Territory
 from airflow_bookmarks.core.run import RunState
+from airflow_bookmarks.core.timeline import newest_living
 from airflow_bookmarks.lifecycle.protocol.failpoint import Failpoint
 from airflow_bookmarks.sinks.failure import named_failure
 from airflow_bookmarks.sinks.registry import SINKS
 from airflow_bookmarks.sinks.sink import PublishSteps, StoredOutput
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from airflow_bookmarks.core.run import Run
     from airflow_bookmarks.lifecycle.protocol.lease import RunEnvironment
@@ -38,6 +40,10 @@ log = logging.getLogger(__name__)
 
 
 _STAYS_DUE = "The run stays committed, and its publish stays due. Mend the cause; the next run of the job finishes it."
+_TRIED_FIRST = (
+    "The run stays committed, and its publish stays due: each further run of the job tries it first, and ends here. "
+    "Mend the cause, and run the job again"
+)
 
 
 def publish_run(
@@ -56,12 +62,35 @@ def publish_run(
     """
     environment.at(Failpoint.PUBLISHING)
     steps = steps_of(environment)
-    total = 0
+    total, published = 0, list[str]()
     for output, each in list(_publications(store, grant.job, run, sinks.reaching(store.databases))):
-        with named_failure(output.entry.sink, output, _STAYS_DUE, PublishError):
+        with named_failure(output.entry.sink, output, partial(_ways_out, store, output, published), PublishError):
             total += each.publish(lambda what: store.check_held(grant, what), steps)
+        published.append(output.name)
     environment.at(Failpoint.PUBLISHED)
     return total
+
+
+def _ways_out(store: BookmarkStore, output: StoredOutput, published: Sequence[str]) -> str:
+    """Say what becomes of a run that can't be published, and how its job goes on without it.
+
+    A replay that is due stays so through a rewind: it can only be finished.
+    """
+    job, run = output.territory.job, output.run
+    if run.revision > 0:
+        return _STAYS_DUE
+    try:
+        kept = newest_living(store.runs(job, until=run.key.number - 1, reverse=True), store.ancestry(job, run.epoch))
+    except BookmarkError:
+        how = "rewind the job to the run before it"
+    else:
+        verb = f"rewind {job} --to {kept}" if kept else f"reset {job}"
+        how = f"'airflow-bookmarks {verb} --reason \"...\"'"
+    told = f"{_TRIED_FIRST}. Or give the run up by {how}: the next run then reads its input again."
+    if published:
+        there = ", ".join(map(repr, published))
+        told += f" What it has published by now stays ({there}): --dry-run tells whether its rows would come twice."
+    return told
 
 
 def steps_of(environment: RunEnvironment) -> PublishSteps:
@@ -73,7 +102,7 @@ def _publications(
     store: BookmarkStore, job: str, run: Run, sinks: SinkRegistry
 ) -> Iterator[tuple[StoredOutput, Publication]]:
     """Yield each output with what its publish changes, checked. Nothing is staged for a sink that commits by itself."""
-    for name, entry in run.outputs.items():
+    for name, entry in sorted(run.outputs.items(), key=lambda each: each[1].lies_in_files):
         if entry.commits_by_itself or entry.is_left_out:
             continue
         sink = sinks.find_staged(entry.sink)

@@ -103,6 +103,11 @@ class FilesSink(CollectedSink, CleanedSink):
         bounds = OutputBounds.of(output.territory, output.run, output.name)
         return FilesPublication(output, FileChanges.of_output(bounds, moves, deletes))
 
+    def is_unpublished(self, output: StoredOutput) -> bool:
+        """See `StagedSink.is_unpublished`: none of the files is there, whose names no other run has."""
+        paths = published_files(output).files
+        return not paths or not any(open_filesystem(paths[0]).stat(paths))
+
     def check_root(self, territory: Territory, root: str) -> None:
         """See `StagedSink.check_root`."""
         territory.check_staging_root(HEAD_STAGING, root)
@@ -142,6 +147,10 @@ class FilesSink(CollectedSink, CleanedSink):
     def remove_aside(self, territory: Territory, root: str, run: str) -> None:
         """See `CollectedSink.remove_aside`."""
         FileChanges.of_staging(StagingBounds(territory, HEAD_STAGING), [f"{root}{SIDE_FOLDER}/{run}"]).remove()
+
+    def holds_rows_once(self, entry: OutputEntry) -> bool:
+        """See `Sink.holds_rows_once`: where an overwrite replaces all files, or those of the same partitions."""
+        return not entry.metadata.is_append
 
     def why_not_clean(self, entry: OutputEntry) -> str | None:
         """Return None: each published file carries the name of its run, so a clean removes exactly these."""

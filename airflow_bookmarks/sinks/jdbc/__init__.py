@@ -2,6 +2,7 @@
 
 place         where an output is staged and what it goes to, as state keeps it
 reaching      open the database of an address, and say what stays as it is where that fails
+columns       what the target takes of a frame, before anything is staged
 loading       the stage table while a driver loads it: made, sealed, counted
 publish       the transaction
 examination   what `doctor` looks at: token row, stage table, target

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from airflow_bookmarks.core.database import catalog
 from airflow_bookmarks.core.database.publish_sql import TokenRow
+from airflow_bookmarks.core.errors import DatabaseError
 from airflow_bookmarks.core.run import RunState
 from airflow_bookmarks.sinks.examined import DifferenceKind, SinkDifference
 
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
     from airflow_bookmarks.databases.database import Database
     from airflow_bookmarks.sinks.jdbc.place import StagePlace, TableTarget
     from airflow_bookmarks.sinks.sink import StoredOutput
+
+_LOCKED = frozenset({"55P03", "1205", "3572", "SQLITE_BUSY"})  # PostgreSQL, MariaDB, MySQL, SQLite
 
 
 def differences(
@@ -37,6 +40,27 @@ def differences(
         mend = "Put the table back, or rewind the job to before its first run that wrote there."
         found.append(SinkDifference(DifferenceKind.TARGET_GONE, what, mend))
     return found
+
+
+def is_unpublished(database: Database, place: StagePlace) -> bool:
+    """Return whether nobody has published what is staged, or is about to: only an earlier fence has the token.
+
+    A later fence may have burned the token, or published after it: whether this one has published is not known then.
+
+    Raises:
+        DatabaseError: the database refuses a query.
+    """
+    token = TokenRow.of(database.dialect, place.table, place.name)
+    if not _is_there(database, token.table):
+        return False
+    try:
+        with database.transaction():
+            rows = database.rows(token.read_at_rest())
+    except DatabaseError as error:
+        if error.code in _LOCKED:
+            return False
+        raise
+    return bool(rows) and int(rows[0][0]) < place.name.key.fence
 
 
 def _not_published(

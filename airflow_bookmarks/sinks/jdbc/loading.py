@@ -1,6 +1,6 @@
 """The stage table of an output while a driver loads it: checked and made before, sealed and counted after.
 
-    check    what the target has, and what its engine can do         nothing is written yet
+    check    what the target has and takes, what its engine can do   nothing is written yet
     create   the token row, and the table by the target's types      after the place of the output is stored
     ...      Spark loads it, a transaction for each partition
     seal     rename it, then count it                                what is counted is what is published
@@ -20,6 +20,8 @@ from airflow_bookmarks.core.database import catalog, publish_sql
 from airflow_bookmarks.core.database.publish_sql import TokenRow
 from airflow_bookmarks.core.database.sink_table import SinkTable
 from airflow_bookmarks.core.errors import DatabaseError, OptionError, PublishError, SourceError
+from airflow_bookmarks.core.text.count import counted
+from airflow_bookmarks.sinks.jdbc.columns import FrameColumns
 from airflow_bookmarks.sinks.jdbc.publish import check_keys
 
 if TYPE_CHECKING:
@@ -31,11 +33,15 @@ _LEFT = "Nothing was written or committed."
 
 @dataclass(frozen=True, slots=True)
 class TableLoad:
-    """The load of one output: `what` names job and output, `columns` are those of its frame."""
+    """The load of one output: `what` names job and output, `columns` are those of its frame.
+
+    `types` are theirs, as `DataType.simpleString` writes them; none: they are not known.
+    """
 
     what: str
     target: TableTarget
     columns: tuple[str, ...]
+    types: tuple[str, ...] = ()
 
     def check(self, database: Database, *, is_case_sensitive: bool = False) -> Sequence[str] | None:
         """Return the columns as the target names them, in the order of the frame; None: there is no target yet.
@@ -45,23 +51,16 @@ class TableLoad:
             is_case_sensitive: whether columns of a frame may differ by case alone.
 
         Raises:
-            OptionError: the target lacks a column or a key, or can't roll back.
+            OptionError: the target lacks a column or a key, takes a column not as it is, or can't roll back.
         """
-        dialect, table = database.dialect, self.target.table
         self._check_own_columns()
-        there = [name for name, *_ in database.rows(catalog.columns_query(dialect, table))]
-        if not there:
+        frame = FrameColumns(self.what, self.target, self.columns, self.types)
+        columns = frame.matched(database, is_case_sensitive=is_case_sensitive)
+        if columns is None:
             return None
-        found = [_matching(column, there, is_case_sensitive=is_case_sensitive) for column in self.columns]
-        missing = [column for column, name in zip(self.columns, found, strict=True) if name is None]
-        if missing:
-            raise self._refused(
-                f"{self.target} has no column {', '.join(map(repr, missing))}; it has {', '.join(map(repr, there))}",
-                "Add them to the table, or leave them out of the frame (select, drop).",
-            )
         self._check_engine(database)
         self._check_unique(database)
-        return [name for name in found if name is not None]
+        return columns
 
     def create(self, database: Database, place: StagePlace, columns: Sequence[str] | None, label: str) -> None:
         """Make the token row and the empty stage table; without a target Spark makes the table itself.
@@ -109,9 +108,9 @@ class TableLoad:
         count = int(database.rows(publish_sql.count_rows(database.dialect, place.table))[0][0])
         if rows is not None and count != rows:
             raise PublishError(
-                f"{self.what}: Spark has written {rows} rows to the stage table {place.table}, and it has {count}. "
-                "Nothing was committed or published. Spark repeats a task whose answer is lost, and rows then come "
-                "twice; run the job again."
+                f"{self.what}: Spark has written {counted(rows, 'row')} to the stage table {place.table}, and it has "
+                f"{count}. Nothing was committed or published. Spark repeats a task whose answer is lost, and rows "
+                "then come twice; run the job again."
             )
         try:
             check_keys(database, self.target, place.table)
@@ -221,14 +220,6 @@ def resolved(database: Database, table: SinkTable) -> SinkTable:
             "'<schema>.<table>'."
         )
     return SinkTable(str(schema), table.name)
-
-
-def _matching(column: str, there: Sequence[str], *, is_case_sensitive: bool) -> str | None:
-    """Return the column of a table that a column of a frame means; None if there is none, or no single one."""
-    if column in there or is_case_sensitive:
-        return column if column in there else None
-    alike = [name for name in there if name.lower() == column.lower()]
-    return alike[0] if len(alike) == 1 else None
 
 
 def _create_tokens(database: Database, token: TokenRow) -> None:

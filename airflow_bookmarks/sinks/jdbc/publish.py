@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 from airflow_bookmarks.core.database import catalog, publish_sql
 from airflow_bookmarks.core.database.publish_sql import TokenRow
 from airflow_bookmarks.core.errors import DatabaseError, SourceError
+from airflow_bookmarks.core.text.count import counted
 from airflow_bookmarks.sinks.jdbc.reaching import reached
 
 if TYPE_CHECKING:
@@ -55,7 +56,10 @@ class TablePublication:
         return rows
 
     def _published(self) -> int:
-        stays = f"Nothing of it was published to {self.target}, and its rows stay in the table {self.place.table}."
+        stays = (
+            f"Nothing of it was published to {self.target}, and its rows stay in the table {self.place.table}, where "
+            "they can be corrected."
+        )
         try:
             with reached(self.databases, self.target.address, stays) as database:
                 return _Transaction(self, database).run()
@@ -88,9 +92,9 @@ class _Transaction:
                 return self._taken()
             rows, deleted = self._bring(self._columns())
             database.execute(token.note(rows))
-        log.info("bookmark: %s: %d rows published to %s", self.of.output, rows, self.of.target)
+        log.info("bookmark: %s: %s published to %s", self.of.output, counted(rows, "row"), self.of.target)
         if deleted is not None:
-            log.info("bookmark: %s: %d rows deleted in %s", self.of.output, deleted, self.of.target)
+            log.info("bookmark: %s: %s deleted in %s", self.of.output, counted(deleted, "row"), self.of.target)
         return rows
 
     def rows_before(self) -> int | None:
@@ -191,16 +195,18 @@ def check_keys(database: Database, target: TableTarget, stage: SinkTable) -> Non
     keys, of_deletes = ", ".join(upsert.keys), " or its delete set" if upsert.has_deletes else ""
     nulls = int(database.rows(upsert.null_keys(database.dialect, stage))[0][0])
     if nulls:
+        has = "has" if nulls == 1 else "have"
         raise SourceError(
-            f"{nulls} rows for {target}{of_deletes} have NULL in a key ({keys}): no later row would equal them, so "
-            f"they would pile up. Nothing of the output was published; its rows lie in the table {stage}. Leave such "
-            "rows out, or give them a key"
+            f"{counted(nulls, 'row')} for {target}{of_deletes} {has} NULL in a key ({keys}): no later row would equal "
+            "such a row, so they would pile up. Nothing of the output was published; its rows lie in the table "
+            f"{stage}. Leave such rows out, or give them a key"
         )
     repeated = 0 if upsert.order_by else int(database.rows(upsert.repeated_keys(database.dialect, stage))[0][0])
     if repeated:
         several = "several rows, or a row and a delete," if upsert.has_deletes else "several rows"
+        has = "has" if repeated == 1 else "have"
         raise SourceError(
-            f"{repeated} keys ({keys}) have {several} for {target}, and nothing says which of them counts. Nothing "
-            f"of the output was published; its rows lie in the table {stage}. Name the columns whose greatest values "
-            "count (order_by=), or leave one row for each key"
+            f"{counted(repeated, 'key')} ({keys}) {has} {several} for {target}, and nothing says which of them counts. "
+            f"Nothing of the output was published; its rows lie in the table {stage}. Name the columns whose greatest "
+            "values count (order_by=), or leave one row for each key"
         )

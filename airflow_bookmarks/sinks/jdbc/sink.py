@@ -14,7 +14,7 @@ from airflow_bookmarks.databases.access import EnvironmentAccess
 from airflow_bookmarks.databases.address import DatabaseAddress
 from airflow_bookmarks.sinks.examined import ExaminedSink, SinkDifference
 from airflow_bookmarks.sinks.failure import JDBC_SINK
-from airflow_bookmarks.sinks.jdbc.examination import differences
+from airflow_bookmarks.sinks.jdbc.examination import differences, is_unpublished
 from airflow_bookmarks.sinks.jdbc.place import StagePlace, StagingSchema, TableTarget
 from airflow_bookmarks.sinks.jdbc.publish import TablePublication
 from airflow_bookmarks.sinks.jdbc.reaching import reached
@@ -64,6 +64,14 @@ class JdbcSink(ExaminedSink):
             return None
         return TablePublication(output, StagePlace.of_output(output), _target_of(output), self._databases)
 
+    def is_unpublished(self, output: StoredOutput) -> bool:
+        """See `StagedSink.is_unpublished`: by the token row, which a publish that is under way has locked."""
+        if output.entry.is_left_out:
+            return True
+        place, target = StagePlace.of_output(output), _target_of(output)
+        with reached(self._databases, target.address, "Nothing was changed.") as database:
+            return is_unpublished(database, place)
+
     def check_root(self, territory: Territory, root: str) -> None:
         """See `StagedSink.check_root`."""
         StagingSchema.of_root(territory, root)
@@ -104,6 +112,10 @@ class JdbcSink(ExaminedSink):
         place, target = StagePlace.of_output(output), _target_of(output)
         with reached(self._databases, target.address, "Nothing was changed.") as database:
             return differences(database, output, place, target)
+
+    def holds_rows_once(self, entry: OutputEntry) -> bool:
+        """See `Sink.holds_rows_once`: in a table that gets them by key, or all anew."""
+        return TableTarget.of_entry(entry).replaces
 
     def why_not_clean(self, entry: OutputEntry) -> str | None:
         """Return why: rows of a table don't tell which run has written them."""

@@ -87,11 +87,13 @@ class JdbcTable:
         """Return the columns of the frame as the target names them; None: there is no target yet.
 
         Raises:
-            OptionError: the target lacks a column or a key, or can't roll back. PublishError: it can't be reached.
+            OptionError: the target lacks a column or a key, does not take one as it is, or can't roll back.
+            PublishError: it can't be reached.
         """
         exact = (frame.sparkSession.conf.get("spark.sql.caseSensitive", "false") or "false").lower() == "true"
         with entered(self.login, _LEFT, PublishError) as database:
-            return self._load(frame.columns).check(database, is_case_sensitive=exact)
+            types = [field.dataType.simpleString() for field in frame.schema.fields]
+            return self._load(frame.columns, types).check(database, is_case_sensitive=exact)
 
     def write(self, frame: DataFrame, place: str, columns: Sequence[str] | None, label: str) -> Staged:
         """Load the frame into its stage table, and count what lies there.
@@ -148,8 +150,8 @@ class JdbcTable:
             properties["stringtype"] = "unspecified"
         return properties
 
-    def _load(self, columns: Sequence[str]) -> TableLoad:
-        return TableLoad(self.what, self.target, tuple(columns))
+    def _load(self, columns: Sequence[str], types: Sequence[str] = ()) -> TableLoad:
+        return TableLoad(self.what, self.target, tuple(columns), tuple(types))
 
 
 def upsert_of(keys: str | Iterable[str], order_by: str | Iterable[str] | None, *, has_deletes: bool = False) -> Upsert:

@@ -63,14 +63,14 @@ def test_more_files_than_a_quarantine_is_for_are_an_error_that_says_what_to_do()
     files = [FileInfo(f"/raw/{number}", 1, 1) for number in range(MAX_FILES + 1)]
 
     assert len(held(*files[:MAX_FILES], error="no")) == MAX_FILES
-    with pytest.raises(QuarantineFullError, match=r"1001 files can't be parsed.*Nothing was committed.*retry:\*"):
+    with pytest.raises(QuarantineFullError, match=r"1,001 files can't be parsed.*Nothing was committed.*retry:\*"):
         held(*files, error="no")
 
 
 def test_more_bytes_than_a_quarantine_is_for_are_an_error() -> None:
     files = [FileInfo(f"/raw/{'x' * 100}/{number}", 1, 1) for number in range(500)]
 
-    with pytest.raises(QuarantineFullError, match=f"{MAX_BYTES} bytes at most"):
+    with pytest.raises(QuarantineFullError, match=f"{MAX_BYTES:,} bytes at most"):
         held(*files, error="y" * ERROR_LENGTH)
 
 

@@ -97,7 +97,7 @@ def test_publish_that_is_due_waits_for_its_database(
     shop.store.databases = OneLogin(table.login)
     with caplog.at_level(logging.INFO):
         shop.begin().abort("done")
-    assert "1 rows published to conn:dw#public.dim" in caplog.text
+    assert "1 row published to conn:dw#public.dim" in caplog.text
     assert "hunter2" not in caplog.text
     assert table.visible() == ["a"]
 

@@ -154,6 +154,9 @@ class TableGround:
     def visible(self) -> list[str]:
         return [str(row[0]) for row in self.all_rows()]
 
+    def lose_target(self) -> None:
+        self.execute(f"DROP TABLE {self.sql(self.table)}")
+
     def all_rows(self) -> list[tuple[Any, ...]]:
         with self.opened() as database:
             if not database.rows(catalog.columns_query(self.login.dialect, self.table)):

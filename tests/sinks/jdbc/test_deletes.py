@@ -57,7 +57,7 @@ def test_keys_of_the_delete_set_go_and_other_rows_come(
     output = unordered.staged_output(RunKey(1, 1), [(2, "new", 2), (4, "new", 2)], gone=gone((1, None), (99, None)))
     assert publish(unordered, output) == 2
     assert unordered.all_rows() == [(2, "new", 2), (3, "old", 1), (4, "new", 2)]
-    assert "1 rows deleted in conn:dw#" in caplog.text
+    assert "1 row deleted in conn:dw#" in caplog.text
 
 
 def test_the_same_publish_twice_leaves_one_result_and_deletes_nothing_later(unordered: TableGround) -> None:
@@ -105,9 +105,9 @@ def test_row_older_than_the_target_is_deleted_all_the_same(ordered: TableGround)
 @pytest.mark.parametrize(
     ("rows", "deleted", "why"),
     [
-        ([(1, "a", 1)], [(1, None)], "1 keys .*several rows, or a row and a delete,.*order_by="),
-        ([(1, "a", 1), (1, "b", 1)], [(2, None)], "1 keys .*several rows, or a row and a delete,"),
-        ([(4, "a", 1)], [(None, None)], "1 rows for .* or its delete set have NULL in a key"),
+        ([(1, "a", 1)], [(1, None)], "1 key .*several rows, or a row and a delete,.*order_by="),
+        ([(1, "a", 1), (1, "b", 1)], [(2, None)], "1 key .*several rows, or a row and a delete,"),
+        ([(4, "a", 1)], [(None, None)], "1 row for .* or its delete set has NULL in a key"),
     ],
 )
 def test_delete_set_that_leaves_it_open_what_counts_is_refused_before_the_commit(
@@ -127,7 +127,7 @@ def test_null_key_of_the_delete_set_at_the_publish_deletes_nothing(ordered: Tabl
     output = ordered.staged_output(RunKey(1, 1), [(4, "a", 1)], gone=gone((1, 1)))
     stage = ordered.sql(SinkTable.parse(output.entry.place))
     ordered.execute(f"UPDATE {stage} SET id = NULL WHERE {DELETED} = 1")
-    with pytest.raises(SourceError, match="have NULL in a key"):
+    with pytest.raises(SourceError, match="has NULL in a key"):
         publish(ordered, output)
     assert (len(ordered.all_rows()), token_of(ordered)) == (3, (0, 0))
 

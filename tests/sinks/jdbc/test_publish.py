@@ -287,8 +287,8 @@ def test_row_that_shares_another_unique_key_replaces_no_other_row(upserting: Tab
 @pytest.mark.parametrize(
     ("rows", "why"),
     [
-        ([(None, "a", 1), (2, "b", 1)], "1 rows for .* have NULL in a key"),
-        ([(1, "a", 1), (1, "b", 2), (2, "b", 1)], "1 keys .*have several rows.*order_by="),
+        ([(None, "a", 1), (2, "b", 1)], "1 row for .* has NULL in a key"),
+        ([(1, "a", 1), (1, "b", 2), (2, "b", 1)], "1 key .*has several rows.*order_by="),
     ],
 )
 def test_rows_that_no_key_tells_are_refused_before_the_commit(
@@ -305,7 +305,7 @@ def test_key_that_is_null_when_it_is_published_is_refused(upserting: TableGround
     if upserting.login.dialect == "mariadb":
         upserting.execute(f"ALTER TABLE {stage} MODIFY id int NULL")
     upserting.execute(f"UPDATE {stage} SET id = NULL WHERE id = 2")
-    with pytest.raises(SourceError, match="have NULL in a key"):
+    with pytest.raises(SourceError, match="has NULL in a key"):
         publish(upserting, output)
     assert (upserting.all_rows(), token_of(upserting)) == ([], (0, 0))
 
@@ -330,7 +330,7 @@ def test_rows_that_came_twice_are_noticed_before_the_commit(ground: TableGround)
         load.create(database, place, load.check(database), "job")
         for _ in range(2):
             database.execute(f"INSERT INTO {ground.sql(place.loading)} VALUES (1, 'a')")
-        with pytest.raises(PublishError, match=r"has written 1 rows .* it has 2\. Nothing was committed"):
+        with pytest.raises(PublishError, match=r"has written 1 row .* it has 2\. Nothing was committed"):
             load.seal(database, place, 1)
 
 
