@@ -157,6 +157,17 @@ class StagedSink(Sink):
             OutOfBoundsError: state names something that is not the job's. Nothing was changed.
         """
 
+    def joined(self, publications: Mapping[str, Publication]) -> Mapping[tuple[str, ...], Publication]:
+        """Return what publishes outputs of one run, by the names of their outputs: fewer, where one step shows several.
+
+        Args:
+            publications: what `prepare` returned, by the name of the output.
+
+        Returns:
+            Each name in exactly one key; a publication of several shows all of them or none. Default: each by itself.
+        """
+        return {(name,): each for name, each in publications.items()}
+
     def is_unpublished(self, output: StoredOutput) -> bool:
         """Return whether nothing of an output of a committed run is visible; False: something is, or it is not known.
 

@@ -106,6 +106,7 @@ def stored_output(
     blobs: BlobStore,
     fences: tuple[int, ...] = (),
     state: RunState = RunState.COMMITTED,
+    name: str = NAME,
 ) -> StoredOutput:
     """Return an output as the commit of its run stores it; `fences` are all fences that the run has had."""
     run = Run(
@@ -116,9 +117,9 @@ def stored_output(
         attempt=1,
         planned_at="2026-01-01T00:00:00.000Z",
         fences=fences or (key.fence,),
-        outputs={NAME: entry},
+        outputs={name: entry},
     )
-    return StoredOutput(JOB, run, NAME, blobs)
+    return StoredOutput(JOB, run, name, blobs)
 
 
 class Publisher:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ from airflow_bookmarks.core.errors import PublishError
 from airflow_bookmarks.core.rules.territory import Territory
 from airflow_bookmarks.core.run import OutputEntry, RunKey
 from airflow_bookmarks.sinks.clean import CleanGround, CleanList
-from airflow_bookmarks.sinks.sink import PublishSteps, SideOutput, StagedSink, StoredOutput
+from airflow_bookmarks.sinks.sink import Publication, PublishSteps, SideOutput, StagedSink, StoredOutput
 from airflow_bookmarks.sinks.staging import Staged, StagingRequest
 from airflow_bookmarks.store.blobs import BlobStore
 from airflow_bookmarks.testing.memory import memory_store
@@ -173,6 +173,16 @@ class FindsWhatWasTouched(Parcels):
         return super().list_clean(output, replaced)
 
 
+# ---- a sink that goes wrong in what it joins
+
+
+class LeavesOneOut(Parcels):
+    """What publishes several outputs publishes the first."""
+
+    def joined(self, publications: Mapping[str, Publication]) -> Mapping[tuple[str, ...], Publication]:
+        return {tuple(publications): next(iter(publications.values()))}
+
+
 # ---- sinks that go wrong in pause and disable runs
 
 
@@ -304,6 +314,7 @@ class ShowsWhatIsForeign(Parcels):
         (CleansWhatWasTouched, TestParcels.test_clean_leaves_what_somebody_else_touched_since_it_was_listed),
         (CleansWhatWasTouched, TestParcels.test_clean_leaves_what_somebody_else_touched_before_or_is_refused),
         (FindsWhatWasTouched, TestParcels.test_what_an_undone_run_has_left_is_what_a_later_clean_removes),
+        (LeavesOneOut, TestParcels.test_outputs_of_a_run_are_visible_once_by_what_joins_them),
         (ShowsAtOnce, TestParcels.test_side_run_shows_nothing_before_its_publish),
         (ShowsTwice, TestParcels.test_side_publish_makes_each_row_visible_once_and_can_be_repeated),
         (StagesInOnePlace, TestParcels.test_side_runs_share_no_place_with_any_run),

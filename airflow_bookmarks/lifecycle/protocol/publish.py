@@ -28,12 +28,12 @@ from airflow_bookmarks.sinks.registry import SINKS
 from airflow_bookmarks.sinks.sink import PublishSteps, StoredOutput
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Sequence
 
     from airflow_bookmarks.core.run import Run
     from airflow_bookmarks.lifecycle.protocol.lease import RunEnvironment
     from airflow_bookmarks.sinks.registry import SinkRegistry
-    from airflow_bookmarks.sinks.sink import Publication
+    from airflow_bookmarks.sinks.sink import Publication, StagedSink
     from airflow_bookmarks.store.bookmark_store import BookmarkStore, LeaseGrant
 
 log = logging.getLogger(__name__)
@@ -63,10 +63,13 @@ def publish_run(
     environment.at(Failpoint.PUBLISHING)
     steps = steps_of(environment)
     total, published = 0, list[str]()
-    for output, each in list(_publications(store, grant.job, run, sinks.reaching(store.databases))):
-        with named_failure(output.entry.sink, output, partial(_ways_out, store, output, published), PublishError):
+    for outputs, each in _publications(store, grant.job, run, sinks.reaching(store.databases)):
+        first = outputs[0]
+        with named_failure(
+            first.entry.sink, _named(outputs), partial(_ways_out, store, first, published), PublishError
+        ):
             total += each.publish(lambda what: store.check_held(grant, what), steps)
-        published.append(output.name)
+        published.extend(output.name for output in outputs)
     environment.at(Failpoint.PUBLISHED)
     return total
 
@@ -100,8 +103,13 @@ def steps_of(environment: RunEnvironment) -> PublishSteps:
 
 def _publications(
     store: BookmarkStore, job: str, run: Run, sinks: SinkRegistry
-) -> Iterator[tuple[StoredOutput, Publication]]:
-    """Yield each output with what its publish changes, checked. Nothing is staged for a sink that commits by itself."""
+) -> Sequence[tuple[Sequence[StoredOutput], Publication]]:
+    """Return what the publish of a run changes, checked, each with its outputs.
+
+    Nothing is staged for a sink that commits by itself.
+    """
+    of_kind: dict[str, tuple[StagedSink, dict[str, Publication]]] = {}
+    outputs: dict[str, StoredOutput] = {}
     for name, entry in sorted(run.outputs.items(), key=lambda each: each[1].lies_in_files):
         if entry.commits_by_itself or entry.is_left_out:
             continue
@@ -112,11 +120,24 @@ def _publications(
                 f"({entry.target}), which is not known here. Nothing was published: its publish stays due. Run the job "
                 f"where the sink is known.{sinks.why_unknown(entry.sink)}"
             )
-        output = stored_output(store, job, run, name)
-        with named_failure(entry.sink, output, _STAYS_DUE, PublishError):
-            prepared = sink.prepare(output)
+        outputs[name] = stored_output(store, job, run, name)
+        with named_failure(entry.sink, outputs[name], _STAYS_DUE, PublishError):
+            prepared = sink.prepare(outputs[name])
         if prepared is not None:
-            yield output, prepared
+            of_kind.setdefault(sink.kind, (sink, {}))[1][name] = prepared
+    found: list[tuple[Sequence[StoredOutput], Publication]] = []
+    for sink, publications in of_kind.values():
+        named = [outputs[name] for name in publications]
+        with named_failure(sink.kind, _named(named), _STAYS_DUE, PublishError):
+            joined = sink.joined(publications)
+        found += [([outputs[name] for name in names], each) for names, each in joined.items()]
+    return found
+
+
+def _named(outputs: Sequence[StoredOutput]) -> str:
+    """Say which outputs of a run they are."""
+    first, *others = outputs
+    return f"{first}{''.join(f', and {other.name!r}' for other in others)}"
 
 
 def stored_output(store: BookmarkStore, job: str, run: Run, name: str) -> StoredOutput:

@@ -1,19 +1,19 @@
-"""Publish a stage table: one transaction takes the token of the output and brings the rows into the target.
+"""Publish stage tables: one transaction takes the token of each output and brings its rows into its target.
 
     UPDATE tokens SET fence = mine WHERE output_id = ... AND fence < mine     no row: somebody has published already
     INSERT INTO target SELECT ... FROM stage                                  or an upsert, or after a DELETE
     UPDATE tokens SET published_rows = ...                                    for whoever asks again
 
 `mine` is the fence under which the run staged, whoever publishes it. So any process may repeat a publish, a second one
-waits for the first and then does nothing, and one that comes after a later run has published does nothing either. The
-sweep drops the stage table.
+waits for the first and then does nothing, and one that comes after a later run has published does nothing either. All
+outputs of a run that go to one database are published by one transaction. The sweep drops the stage tables.
 """
 
 from __future__ import annotations
 
 import logging
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 from airflow_bookmarks.core.database import catalog, publish_sql
 from airflow_bookmarks.core.database.publish_sql import TokenRow
@@ -22,10 +22,11 @@ from airflow_bookmarks.core.text.count import counted
 from airflow_bookmarks.sinks.jdbc.reaching import reached
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from airflow_bookmarks.core.database.sink_table import SinkTable
     from airflow_bookmarks.databases.access import DatabaseAccess
+    from airflow_bookmarks.databases.address import DatabaseAddress
     from airflow_bookmarks.databases.database import Database
     from airflow_bookmarks.sinks.jdbc.place import StagePlace, TableTarget
     from airflow_bookmarks.sinks.sink import PublishSteps, StoredOutput
@@ -34,43 +35,65 @@ log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class TablePublication:
-    """The publish of one output: its place is checked, and the database is not asked yet."""
+class StagedTable:
+    """The rows of one output in their stage table, and the table that they go to."""
 
     output: StoredOutput
     place: StagePlace
     target: TableTarget
+
+
+@dataclass(frozen=True, slots=True)
+class TablePublication:
+    """The publish of outputs of a run into tables of one database: checked, and the database is not asked yet."""
+
+    tables: tuple[StagedTable, ...]
     databases: DatabaseAccess
 
+    @property
+    def address(self) -> DatabaseAddress:
+        """The database."""
+        return self.tables[0].target.address
+
+    @classmethod
+    def of_all(cls, publications: Iterable[TablePublication]) -> Self:
+        """Return the publish of all of these, which go to one database. The order is the same for every publisher."""
+        several = list(publications)
+        tables = sorted((each for one in several for each in one.tables), key=lambda each: each.output.name)
+        return cls(tuple(tables), several[0].databases)
+
     def publish(self, check_held: Callable[[str], None], steps: PublishSteps) -> int:
-        """Bring the rows into the target; return how many were, also where an earlier publish has done so.
+        """Bring the rows into the targets; return how many were, also where an earlier publish has done so.
 
         Raises:
-            SourceError: the database refuses it, or can't be reached; nothing of the output was published.
+            SourceError: the database refuses it, or can't be reached; nothing of any output was published.
             FencedError: the job was taken from the publisher, and rows of others would be replaced.
         """
-        if self.target.replaces:
-            check_held(f"replace rows of {self.target.table} by those of run {self.output.run.key}")
+        for each in self.tables:
+            if each.target.replaces:
+                check_held(f"replace rows of {each.target.table} by those of run {each.output.run.key}")
         rows = self._published()
         steps.done()
         return rows
 
     def _published(self) -> int:
+        targets = " and ".join(str(each.target) for each in self.tables)
+        places = " and ".join(str(each.place.table) for each in self.tables)
         stays = (
-            f"Nothing of it was published to {self.target}, and its rows stay in the table {self.place.table}, where "
-            "they can be corrected."
+            f"Nothing of it was published to {targets}, and its rows stay in the table {places}, where they can be "
+            "corrected."
         )
         try:
-            with reached(self.databases, self.target.address, stays) as database:
-                return _Transaction(self, database).run()
+            with reached(self.databases, self.address, stays) as database:
+                return _Transaction(self.tables, database).run()
         except SourceError as error:
             if not (isinstance(error.__cause__, DatabaseError) and error.__cause__.is_lost):
                 raise
             lost = error
         # The reply may be lost of what was done.
-        unknown = f"Whether it was published to {self.target} is not known; the next publish finds out."
-        with reached(self.databases, self.target.address, unknown) as database:
-            rows = _Transaction(self, database).rows_before()
+        unknown = f"Whether it was published to {targets} is not known; the next publish finds out."
+        with reached(self.databases, self.address, unknown) as database:
+            rows = _Transaction(self.tables, database).rows_before()
         if rows is None:
             raise lost
         return rows
@@ -78,24 +101,64 @@ class TablePublication:
 
 @dataclass(frozen=True, slots=True)
 class _Transaction:
-    """The steps of one publish, over one connection."""
+    """The transaction of one publish, over one connection."""
 
-    of: TablePublication
+    tables: Sequence[StagedTable]
     database: Database
 
     def run(self) -> int:
-        database, token = self.database, self._token
+        database, steps = self.database, self._steps
         if publish_sql.commits_ddl(database.dialect):
-            self._create_target_before()
+            for each in steps:
+                each.create_target_before()
         with database.transaction():
-            if not database.execute(token.take(self._fence)):
-                return self._taken()
-            rows, deleted = self._bring(self._columns())
-            database.execute(token.note(rows))
-        log.info("bookmark: %s: %s published to %s", self.of.output, counted(rows, "row"), self.of.target)
-        if deleted is not None:
-            log.info("bookmark: %s: %s deleted in %s", self.of.output, counted(deleted, "row"), self.of.target)
-        return rows
+            done = [each.run() for each in steps]
+        for output in done:
+            output.log()
+        return sum(output.rows for output in done)
+
+    def rows_before(self) -> int | None:
+        """Return how many rows were published under the own fence; None: none were, as far as the tokens tell."""
+        found = [each.rows_before() for each in self._steps]
+        known = [rows for rows in found if rows is not None]
+        return sum(known) if len(known) == len(found) else None
+
+    @property
+    def _steps(self) -> Sequence[_Step]:
+        return [_Step(each, self.database) for each in self.tables]
+
+
+@dataclass(frozen=True, slots=True)
+class _Done:
+    """What was done for one output: how many rows it has, and how many were deleted (None: there is no delete set)."""
+
+    of: StagedTable
+    rows: int
+    deleted: int | None = None
+    is_new: bool = False
+
+    def log(self) -> None:
+        """Say so, once it is committed; what an earlier publish has done was said by that."""
+        if self.is_new:
+            log.info("bookmark: %s: %s published to %s", self.of.output, counted(self.rows, "row"), self.of.target)
+        if self.deleted is not None:
+            log.info("bookmark: %s: %s deleted in %s", self.of.output, counted(self.deleted, "row"), self.of.target)
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """What a publish does for one output."""
+
+    of: StagedTable
+    database: Database
+
+    def run(self) -> _Done:
+        """Do it, unless it was done before."""
+        if not self.database.execute(self._token.take(self._fence)):
+            return _Done(self.of, self._taken())
+        rows, deleted = self._bring(self._columns())
+        self.database.execute(self._token.note(rows))
+        return _Done(self.of, rows, deleted, is_new=True)
 
     def rows_before(self) -> int | None:
         """Return how many rows were published under the own fence; None: none were, as far as the token tells."""
@@ -164,7 +227,7 @@ class _Transaction:
         for statement in target.creation(self.database.dialect, target.table, self.of.place.table, staged):
             self.database.execute(statement)
 
-    def _create_target_before(self) -> None:
+    def create_target_before(self) -> None:
         """Make the target where that would commit the transaction, unless the publish will do nothing."""
         found = self.database.rows(self._token.read())
         is_there = self.database.rows(catalog.columns_query(self.database.dialect, self.of.target.table))

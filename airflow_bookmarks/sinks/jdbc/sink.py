@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from airflow_bookmarks.core.database import catalog, publish_sql
 from airflow_bookmarks.core.database.publish_sql import TOKEN_TABLE
@@ -16,7 +16,7 @@ from airflow_bookmarks.sinks.examined import ExaminedSink, SinkDifference
 from airflow_bookmarks.sinks.failure import JDBC_SINK
 from airflow_bookmarks.sinks.jdbc.examination import differences, is_unpublished
 from airflow_bookmarks.sinks.jdbc.place import StagePlace, StagingSchema, TableTarget
-from airflow_bookmarks.sinks.jdbc.publish import TablePublication
+from airflow_bookmarks.sinks.jdbc.publish import StagedTable, TablePublication
 from airflow_bookmarks.sinks.jdbc.reaching import reached
 from airflow_bookmarks.sinks.staging import stats_of
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from airflow_bookmarks.core.run import RunKey
     from airflow_bookmarks.databases.access import DatabaseAccess
     from airflow_bookmarks.databases.database import Database
-    from airflow_bookmarks.sinks.sink import StoredOutput
+    from airflow_bookmarks.sinks.sink import Publication, StoredOutput
     from airflow_bookmarks.sinks.staging import StagingRequest
 
 _ENVIRONMENT = EnvironmentAccess()
@@ -62,7 +62,15 @@ class JdbcSink(ExaminedSink):
         """See `StagedSink.prepare`: the database is not asked before the publish."""
         if output.entry.is_left_out:
             return None
-        return TablePublication(output, StagePlace.of_output(output), _target_of(output), self._databases)
+        table = StagedTable(output, StagePlace.of_output(output), _target_of(output))
+        return TablePublication((table,), self._databases)
+
+    def joined(self, publications: Mapping[str, Publication]) -> Mapping[tuple[str, ...], Publication]:
+        """See `StagedSink.joined`: all outputs that go to one database are published by one transaction."""
+        of_database: dict[str, dict[str, TablePublication]] = {}
+        for name, each in cast("Mapping[str, TablePublication]", publications).items():  # made by `prepare`
+            of_database.setdefault(str(each.address), {})[name] = each
+        return {tuple(several): TablePublication.of_all(several.values()) for several in of_database.values()}
 
     def is_unpublished(self, output: StoredOutput) -> bool:
         """See `StagedSink.is_unpublished`: by the token row, which a publish that is under way has locked."""

@@ -18,6 +18,7 @@ from airflow_bookmarks.testing.sink_ground import JOB, NAME, OTHER_JOB, KilledEr
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from airflow_bookmarks.sinks.sink import Publication
     from airflow_bookmarks.testing.sink_ground import StagedSinkGround
 
 
@@ -53,6 +54,20 @@ class StagedSinkConformance(CleanedSinkConformance, CollectedSinkConformance, Ex
         for _ in range(3):
             Publisher().publish(ground, output)
         assert sorted(ground.visible()) == ["a", "b"]
+
+    def test_outputs_of_a_run_are_visible_once_by_what_joins_them(self, ground: StagedSinkGround) -> None:
+        key, prepared = RunKey(1, 1), dict[str, Publication]()
+        for name in (NAME, "other"):
+            entry, _ = ground.sink.stage(JOB, key, name, ground.request)
+            staged = ground.stage(stored_output(entry, key, ground.blobs, name=name), [name])
+            publication = ground.sink.prepare(stored_output(staged, key, ground.blobs, name=name))
+            assert publication is not None
+            prepared[name] = publication
+        joined = ground.sink.joined(prepared)
+        assert sorted(name for names in joined for name in names) == sorted(prepared)
+        for each in [*joined.values()] * 2:
+            each.publish(lambda what: None, PublishSteps(lambda: None, lambda: 0.0))
+        assert sorted(ground.visible()) == sorted(prepared)
 
     def test_publish_that_dies_after_any_step_is_finished_by_another(self, ground: StagedSinkGround) -> None:
         rows: list[str] = []

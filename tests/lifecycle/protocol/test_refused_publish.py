@@ -57,7 +57,10 @@ class Warehouse:
                 database.execute(statement)
 
     def run(self, *tables: str, fault: Failpoint | None = None, **kwargs: Any) -> list[str]:
-        """Make a run that writes to these tables as well (none given: `dim`); return the lines that it has read."""
+        """Make a run that writes to these tables as well (none given: `dim`); return the lines that it has read.
+
+        A table is reached by the connection `dw`, or by another one that leads to the same place: `other:also`.
+        """
         run = self.shop.begin(**kwargs)
         try:
             lines = self.stage(run, tables or ("dim",))
@@ -70,8 +73,10 @@ class Warehouse:
 
     def stage(self, run: ActiveRun, tables: Sequence[str]) -> list[str]:
         lines = self.shop.copy(run)
-        for name in tables:
-            target = TableTarget(self.target.address, self.table.beside(name))
+        for table in tables:
+            conn, _, name = table.rpartition(":")
+            address = DatabaseAddress.parse(f"conn:{conn}") if conn else self.target.address
+            target = TableTarget(address, self.table.beside(name))
             write_table(run, name, target, self.login, ["line"], [[line] for line in lines])
         return lines
 
@@ -374,14 +379,47 @@ def test_clean_gives_an_open_run_up_whatever_it_has_staged(dw: Warehouse) -> Non
     dw.check_whole("a", "b")
 
 
-def test_table_that_was_published_before_another_refused_is_named(due: Warehouse) -> None:
+@pytest.fixture
+def pair(due: Warehouse) -> Warehouse:
+    """Let nothing be due, and have a second table, which takes any line."""
     due.execute("DELETE FROM dim", NO_CHECK, "CREATE TABLE also (line varchar(20))")
     due.run()
     due.execute("DELETE FROM dim", CHECK)
     due.shop.put("c.txt", "bad")
-    said = due.refused("also", "dim")
+    return due
+
+
+def test_tables_of_one_database_get_their_rows_together_or_none_does(pair: Warehouse) -> None:
+    said = pair.refused("also", "dim")
+    assert "output 'also', and 'dim': " in said
+    assert f"Nothing of it was published to {str(pair.target).replace('dim', 'also')} and {pair.target}" in said
+    assert "published by now" not in said
+    assert (pair.rows("also"), pair.rows()) == (Counter(), Counter())
+    assert pair.twice(3) == []
+    pair.execute(NO_CHECK)
+    pair.run("also", "dim")
+    assert (pair.rows("also"), pair.rows()) == (Counter(["bad"]), Counter(["bad"]))
+
+
+def test_table_that_was_published_by_itself_is_not_published_again_with_another(pair: Warehouse) -> None:
+    """As versions did that published one table after the other."""
+    pair.refused("also", "dim")
+    run = pair.store.committed_run("copy", 4)
+    assert run is not None
+    sink = JdbcSink(pair.store.databases)
+    alone = sink.prepare(stored_output(pair.store, "copy", run, "also"))
+    assert alone is not None
+    assert alone.publish(lambda what: None, PublishSteps(lambda: None, lambda: 0.0)) == 1
+    assert pair.twice(3) == [str(pair.target).replace("dim", "also")]
+    pair.execute(NO_CHECK)
+    pair.run("also", "dim")
+    assert (pair.rows("also"), pair.rows()) == (Counter(["bad"]), Counter(["bad"]))
+
+
+def test_table_of_another_database_that_was_published_before_one_refused_is_named(pair: Warehouse) -> None:
+    said = pair.refused("other:also", "dim")
     assert "What it has published by now stays ('also'): --dry-run tells whether its rows would come twice." in said
-    assert due.twice(3) == [str(due.target).replace("dim", "also")]
+    assert pair.twice(3) == [str(pair.target).replace("dim", "also").replace("conn:dw", "conn:other")]
 
 
 # ---- which targets hold the same rows once
