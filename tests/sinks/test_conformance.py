@@ -50,7 +50,7 @@ class FilesGround:
     def stage(self, output: StoredOutput, rows: Sequence[str], *, overwrites: bool = False) -> OutputEntry:
         folder = Path(output.entry.place)
         for number, row in enumerate(rows):
-            file = folder / f"month={number}" / "part.txt"
+            file = folder / f"month={number}" / f"{output.name}.txt"
             file.parent.mkdir(parents=True)
             file.write_text(row)
         mode = Mode.OVERWRITE if overwrites else Mode.APPEND

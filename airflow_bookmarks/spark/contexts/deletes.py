@@ -32,7 +32,7 @@ def without_deletes(frame: DataFrame, deleted_when: str, label: str) -> DataFram
         flag = coalesce(expr(deleted_when), lit(False))
         deletes = frame.where(flag)
         live = frame.where(~flag)
-        _analysed(live)
+        _analysed(frame.select(~flag))
     except (AnalysisException, ParseException) as error:
         raise OptionError(
             f"{label}: deleted_when={deleted_when!r} is no condition on the columns {', '.join(frame.columns)} "
@@ -53,7 +53,10 @@ def missing_deletes(error: BaseException) -> str | None:
 
 
 def _analysed(frame: DataFrame) -> None:
-    """Let Spark look at a frame now: on Spark Connect it would otherwise do so at the first action alone."""
+    """Let Spark look at a frame now: on Spark Connect it would otherwise do so at the first action alone.
+
+    It has to be one whose columns Spark does not know: to a `where` the client gives those of its parent, unasked.
+    """
     _ = frame.schema
 
 

@@ -56,7 +56,8 @@ class StagedSinkConformance(CleanedSinkConformance, CollectedSinkConformance, Ex
         assert sorted(ground.visible()) == ["a", "b"]
 
     def test_outputs_of_a_run_are_visible_once_by_what_joins_them(self, ground: StagedSinkGround) -> None:
-        key, prepared = RunKey(1, 1), dict[str, Publication]()
+        key = RunKey(1, 1)
+        prepared: dict[str, Publication] = {}
         for name in (NAME, "other"):
             entry, _ = ground.sink.stage(JOB, key, name, ground.request)
             staged = ground.stage(stored_output(entry, key, ground.blobs, name=name), [name])
