@@ -191,15 +191,24 @@ def mariadb_data(zone: str | None = None, max_connections: int = 50) -> Iterator
     install, program = _database_program("mariadb-install-db"), _database_program("mariadbd")
     user, port, password = _not_root("nobody"), free_port(), secrets.token_hex(8)
     with tempfile.TemporaryDirectory(prefix="mariadb-") as folder:
-        data, start = Path(folder) / "data", Path(folder) / "start.sql"
+        data, start, temporary = Path(folder) / "data", Path(folder) / "start.sql", Path(folder) / "tmp"
+        # Its own: a server that starts removes all temporary tables there, also those that another one is at work with.
+        temporary.mkdir()
         start.write_text(
             f"CREATE USER IF NOT EXISTS '{_ADMIN}'@'%' IDENTIFIED BY '{password}';\n"
             f"GRANT ALL PRIVILEGES ON *.* TO '{_ADMIN}'@'%' WITH GRANT OPTION;\n"
         )
-        _give(user, Path(folder), start)
-        create = [install, "--no-defaults", f"--datadir={data}", "--auth-root-authentication-method=normal"]
+        _give(user, Path(folder), start, temporary)
+        create = [
+            install,
+            "--no-defaults",
+            f"--datadir={data}",
+            f"--tmpdir={temporary}",
+            "--auth-root-authentication-method=normal",
+        ]
         _prepare([*create, "--skip-test-db", "--skip-name-resolve"], user)
-        command = [program, "--no-defaults", f"--datadir={data}", f"--port={port}", "--bind-address=127.0.0.1"]
+        command = [program, "--no-defaults", f"--datadir={data}", f"--tmpdir={temporary}", f"--port={port}"]
+        command += ["--bind-address=127.0.0.1"]
         command += [f"--socket={folder}/socket", f"--pid-file={folder}/pid", f"--init-file={start}"]
         command += ["--skip-name-resolve", "--skip-log-bin", f"--max-connections={max_connections}"]
         command += [

@@ -15,7 +15,7 @@ from airflow_bookmarks.core.errors import DatabaseError
 from airflow_bookmarks.databases.database import open_database
 from tests.databases.servers import login_to, new_database
 from tools.patience import STUCK_S
-from tools.servers import DatabaseServer
+from tools.servers import DatabaseServer, mariadb
 
 _ROOT = Path(__file__).parents[2]
 
@@ -69,3 +69,14 @@ def test_database_of_a_test_goes_with_it_though_a_connection_is_left(name: str, 
     left.close()
     with open_database(login_to(server, server.database)) as database:
         assert database.rows("SELECT 1") == [(1,)]
+
+
+def test_mariadb_that_starts_removes_no_temporary_table_of_another(mariadb_server: DatabaseServer) -> None:
+    """It removes all that lie in its folder for them, and the server that was at work with one crashes."""
+    folders = set()
+    with mariadb() as other:
+        for server in (mariadb_server, other):
+            with open_database(login_to(server, server.database)) as database:
+                folders |= {str(folder) for (folder,) in database.rows("SELECT @@tmpdir")}
+    assert len(folders) == 2
+    assert tempfile.gettempdir() not in folders
