@@ -65,7 +65,7 @@ def test_lookback_is_refused_by_name(shop: Shop) -> None:
 def test_value_of_another_type_is_no_key(shop: Shop) -> None:
     shop.run("INSERT INTO orders VALUES (1, 'a'), (2, x'00')")
 
-    with pytest.raises(SourceError, match="1 rows have no value of na me"):
+    with pytest.raises(SourceError, match="1 row without a value of na me"):
         shop.read(keys=("na me",), settle=NOW)
 
 

@@ -224,7 +224,7 @@ def test_keys_that_are_none_are_refused_and_leave_no_folder(lake: Lake, shop: Sh
     shop.run("INSERT INTO prices VALUES (2, 'deux', 20)")
     refused(lake, r"2 rows have the keys 2 \(id\)", SourceError)
     shop.run("UPDATE prices SET id = NULL WHERE label = 'deux'")
-    refused(lake, r"1 row\(s\) have NULL in a key \(id\)", SourceError)
+    refused(lake, r"1 row with NULL in a key \(id\)", SourceError)
 
 
 def test_column_of_the_name_of_the_change_type_is_refused(lake: Lake, shop: Shop) -> None:

@@ -30,6 +30,7 @@ from airflow_bookmarks.core.database.windows.trail import (
 from airflow_bookmarks.core.database.windows.window import KeyWindow, Mark, TableKeys, has_keys, selected
 from airflow_bookmarks.core.errors import OptionError, SourceError
 from airflow_bookmarks.core.selection.reason import NOT_COMPARED
+from airflow_bookmarks.core.text.count import counted
 from airflow_bookmarks.sources.jdbc.queries import texts
 from airflow_bookmarks.sources.jdbc.settling import now
 
@@ -159,11 +160,11 @@ class Lookback:
         not_compared = tuple(row for row in rows if row in unsure)
         if not_compared:
             log.warning(
-                "%s: the columns of the table have changed since the last run, so that %s row(s) within the lookback "
-                "can't be compared with what they were. If they were updated meanwhile, that is not seen. They are "
-                "counted as %s. To have one read, update it again; or reset the context.",
+                "%s: the columns of the table have changed since the last run, so that %s within the lookback can't be "
+                "compared with what was read. An update meanwhile is not seen; counted as %s. To have a row read, "
+                "update it again; or reset the context.",
                 self.label,
-                f"{len(not_compared):,}",
+                counted(len(not_compared), "row"),
                 NOT_COMPARED,
             )
         return [row for row in changed if row not in unsure], not_compared

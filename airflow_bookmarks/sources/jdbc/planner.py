@@ -18,6 +18,7 @@ from airflow_bookmarks.core.database.windows.window import (
 )
 from airflow_bookmarks.core.errors import OptionError, SourceError
 from airflow_bookmarks.core.selection.reason import BEFORE_START, NO_KEY, NOT_COMPARED, OVER_BOUND, SETTLING
+from airflow_bookmarks.core.text.count import counted
 from airflow_bookmarks.sources.jdbc.catalogue import (
     check_same,
     describe,
@@ -218,8 +219,8 @@ class TablePlanner(TableEnds):
         if self.options.on_null == "error":
             names = " or ".join(key.name for key in table.keys)
             raise SourceError(
-                f"{self.label}: {count:,} rows have no value of {names}, or one without a place among others "
-                "(infinity, NaN, a zero date), and would never be read. Nothing was read or changed. Give "
+                f"{self.label}: {counted(count, 'row')} without a value of {names}, or with one without a place among "
+                "others (infinity, NaN, a zero date), would never be read. Nothing was read or changed. Give "
                 "on_null='skip', which counts them, or on_null='include_once', which reads them in the first run."
             )
         if self.options.on_null == "include_once" and is_first:

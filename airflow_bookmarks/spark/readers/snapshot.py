@@ -30,6 +30,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from airflow_bookmarks.core.errors import OptionError, SourceError
+from airflow_bookmarks.core.text.count import counted
 from airflow_bookmarks.sources.snapshot.snapshot import (
     CHANGE_TYPE,
     DELETE,
@@ -170,7 +171,7 @@ def check_keys(rows: DataFrame, columns: T.StructType, keys: Sequence[str], labe
     without = rows.where(reduce(or_, (place.isNull() for place in places))).count()
     if without:
         raise SourceError(
-            f"{label}: {without:,} row(s) have NULL in a key ({', '.join(keys)}), so they can't be found again. "
+            f"{label}: {counted(without, 'row')} with NULL in a key ({', '.join(keys)}) can't be found again. "
             "Nothing was committed. Name other keys; or none, and all columns together are what a row is known by."
         )
     kinds = [columns[key].dataType for key in keys]

@@ -54,7 +54,7 @@ def read(shop: Shop, table: str = "t", keys: tuple[str, ...] = ("k",), **how: An
 def test_number_that_is_none_does_not_end_the_bookmark(pg: Shop, nothing: str) -> None:
     pg.run("CREATE TABLE t (k numeric PRIMARY KEY)")
     pg.run(f"INSERT INTO t VALUES (1.5), ('{nothing}')")
-    with pytest.raises(SourceError, match=r"1 rows have no value of k, or one without a place among others"):
+    with pytest.raises(SourceError, match=r"1 row without a value of k, or with one without a place among others"):
         read(pg)
     assert read(pg, on_null="skip") == ["1.5"]
     assert pg.plans[-1].skipped == {NO_KEY: 1}
@@ -70,7 +70,7 @@ def test_infinite_time_does_not_end_the_bookmark(pg: Shop, type: str) -> None:
     pg.run(f"CREATE TABLE t (at {type} NOT NULL, k int PRIMARY KEY)")
     pg.run("INSERT INTO t VALUES ('2013-01-31', 1), ('infinity', 2), ('-infinity', 3)")
     how: dict[str, Any] = {"keys": ("at", "k"), "zone": "UTC"}
-    with pytest.raises(SourceError, match=r"2 rows have no value of at or k, or one without a place"):
+    with pytest.raises(SourceError, match=r"2 rows without a value of at or k, or with one without a place"):
         read(pg, **how)
     assert read(pg, on_null="skip", **how) == ["1"]
     pg.run("INSERT INTO t VALUES ('2013-02-01', 4)")
@@ -81,7 +81,7 @@ def test_zero_date_does_not_pass_for_a_value(maria: Shop) -> None:
     maria.run("CREATE TABLE t (at datetime NOT NULL, k int PRIMARY KEY)")
     maria.run("INSERT INTO t VALUES ('2013-01-31', 1), ('0000-00-00', 2)")
     how: dict[str, Any] = {"keys": ("at", "k"), "zone": "UTC"}
-    with pytest.raises(SourceError, match=r"1 rows have no value of at or k"):
+    with pytest.raises(SourceError, match=r"1 row without a value of at or k"):
         read(maria, **how)
     assert read(maria, on_null="skip", **how) == ["1"]
     maria.run("INSERT INTO t VALUES ('0000-00-00', 3), ('2013-02-01', 4)")
@@ -94,7 +94,7 @@ def test_row_without_the_second_of_two_keys_is_skipped_wherever_it_lies(shop: Sh
     shop.run(f"CREATE TABLE t (a int NOT NULL, k int {null}, id int PRIMARY KEY)")
     shop.run("INSERT INTO t VALUES (1, 1, 1), (2, NULL, 2), (3, 3, 3), (3, NULL, 4)")
     how: dict[str, Any] = {"keys": ("a", "k")}
-    with pytest.raises(SourceError, match="2 rows have no value of a or k"):
+    with pytest.raises(SourceError, match="2 rows without a value of a or k"):
         read(shop, **how)
     assert read(shop, on_null="skip", **how) == ["1", "3"]
     shop.run("INSERT INTO t VALUES (4, NULL, 5), (5, 5, 6)")

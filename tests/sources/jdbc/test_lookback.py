@@ -15,6 +15,7 @@ from airflow_bookmarks.core.errors import OptionError, SourceError
 from airflow_bookmarks.core.rules.start import Start
 from airflow_bookmarks.core.selection.bound import Bound
 from airflow_bookmarks.core.selection.reason import NOT_COMPARED, OVER_BOUND
+from airflow_bookmarks.core.text.count import counted
 from airflow_bookmarks.sources.jdbc import lookback
 from airflow_bookmarks.sources.jdbc.kind import TableKind
 from airflow_bookmarks.sources.jdbc.position import TablePlan, TablePosition
@@ -318,7 +319,7 @@ def test_rows_that_can_not_be_compared_after_a_change_of_columns_are_counted(
     assert read(shop, **BY_NUMBER) == [0]
     unsure = 1 if change == "wider" else 3  # an integer has the same text in a wider column
     assert shop.plans[-1].skipped == {NOT_COMPARED: unsure}
-    assert f"so that {unsure} row(s) within the lookback can't be compared" in caplog.text
+    assert f"so that {counted(unsure, 'row')} within the lookback can't be compared" in caplog.text
     assert read(shop, **BY_NUMBER) == []
     assert shop.plans[-1].skipped == {}
     shop.run("UPDATE orders SET at = '2013-01-31 14:00:00' WHERE id = 3")

@@ -198,7 +198,7 @@ def test_rows_that_nothing_tells_apart_are_refused(shop: Shop) -> None:
 
 def test_rows_without_a_key_are_an_error_or_counted_or_read_once(shop: Shop) -> None:
     shop.run("INSERT INTO orders (id, at) VALUES (1, '2013-01-31'), (2, NULL)")
-    with pytest.raises(SourceError, match="1 rows have no value of at"):
+    with pytest.raises(SourceError, match="1 row without a value of at"):
         shop.read(keys=["at", "id"])
     assert [key for _, key in shop.read(keys=["at", "id"], on_null="skip")] == [1]
     assert shop.plans[-1].skipped == {NO_KEY: 1}

@@ -122,7 +122,7 @@ def test_rows_of_a_join_that_the_keys_do_not_tell_apart_are_refused_at_the_end(s
 
 def test_rows_of_an_outer_join_without_a_key_are_an_error_or_counted_or_read_once(shop: Shop) -> None:
     query = "SELECT o.id AS of_order, l.id FROM orders o LEFT JOIN line l ON l.of_order = o.id"
-    with pytest.raises(SourceError, match="1 rows have no value of id"):
+    with pytest.raises(SourceError, match="1 row without a value of id"):
         read(shop, query)
     assert read(shop, query, on_null="skip") == [(10,), (11,), (12,)]
     assert shop.plans[-1].skipped == {NO_KEY: 1}
