@@ -89,6 +89,7 @@ def folders(lake: Lake) -> list[Path]:
     return sorted(path.parent for path in Path(str(lake.store.blobs.state_uri)).glob("test/artifacts/*/*/*/_SUCCESS"))
 
 
+FEW_STEPS = (Failpoint.TAKEN, Failpoint.PLANNED, Failpoint.COMMITTED, Failpoint.PUBLISHED)
 FIRST = [(1, "one", 10, "insert"), (2, "two", 20, "insert")]
 
 
@@ -591,7 +592,10 @@ def test_pending_set_and_doctor_say_that_they_do_not_know(lake: Lake, shop: Shop
 # ---- crashes
 
 
-@pytest.mark.parametrize("point", Failpoint)
+KILLS = [point if point in FEW_STEPS else pytest.param(point, marks=pytest.mark.thorough) for point in Failpoint]
+
+
+@pytest.mark.parametrize("point", KILLS)
 def test_killed_at_any_step_and_run_again_each_change_is_there_once(lake: Lake, shop: Shop, point: Failpoint) -> None:
     def play(store: BookmarkStore, attempt: int) -> None:
         store.databases = KnownLogin(shop.login)

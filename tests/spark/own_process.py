@@ -40,6 +40,11 @@ def names_of(promises: ModuleType) -> list[str]:
     return [name for name in vars(promises) if name.startswith("test_")]
 
 
+def marks_of(config: pytest.Config) -> str:
+    """Return which marks the tests of a module are chosen by: without the thorough ones where these tests are, too."""
+    return "not thorough" if "not thorough" in config.option.markexpr else ""
+
+
 def outcomes_of(promises: ModuleType, folder: Path, marks: str = "", **environment: str) -> dict[str, Outcome]:
     """Run the tests of a module in one process, with more in its environment; return what came of each, by name.
 
