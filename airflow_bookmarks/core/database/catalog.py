@@ -75,6 +75,23 @@ def needed_query(dialect: DialectName, table: SinkTable) -> str | None:
     return None
 
 
+def parents_query(dialect: DialectName, table: SinkTable) -> str:
+    """Return the query for the tables to which foreign keys of a table refer: schema and name of each."""
+    schema, name = _place(dialect, table)
+    if dialect == "postgresql":
+        return (
+            "SELECT DISTINCT n.nspname, p.relname FROM pg_constraint f JOIN pg_class p ON p.oid = f.confrelid "
+            "JOIN pg_namespace n ON n.oid = p.relnamespace "
+            f"WHERE f.contype = 'f' AND f.conrelid = to_regclass({text_literal(dialect, table.sql(dialect))})"
+        )
+    if is_mysql(dialect):
+        return (
+            "SELECT DISTINCT referenced_table_schema, referenced_table_name FROM information_schema.key_column_usage "
+            f"WHERE table_schema = {schema} AND table_name = {name} AND referenced_table_name IS NOT NULL"
+        )
+    return f'SELECT DISTINCT {schema}, "table" FROM pragma_foreign_key_list({name}, {schema})'
+
+
 def engine_query(dialect: DialectName, table: SinkTable) -> str | None:
     """Return the query for the engine of a table and whether that has transactions ('YES'); None where all have."""
     if not is_mysql(dialect):

@@ -67,6 +67,12 @@ class TableTarget:
         return self.upsert is not None or self.mode is not Mode.APPEND
 
     @property
+    def removals(self) -> int:
+        """How many of its `statements` remove rows that go whatever comes: the first ones."""
+        is_overwritten = self.upsert is None and self.mode is not Mode.APPEND
+        return int(is_overwritten or (self.upsert is not None and self.upsert.has_deletes))
+
+    @property
     def flag(self) -> str | None:
         """The column of the stage table that tells a delete set from the rows; None: there is no delete set."""
         return DELETED if self.upsert is not None and self.upsert.has_deletes else None

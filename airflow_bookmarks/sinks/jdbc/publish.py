@@ -5,8 +5,15 @@
     UPDATE tokens SET published_rows = ...                                    for whoever asks again
 
 `mine` is the fence under which the run staged, whoever publishes it. So any process may repeat a publish, a second one
-waits for the first and then does nothing, and one that comes after a later run has published does nothing either. All
-outputs of a run that go to one database are published by one transaction. The sweep drops the stage tables.
+waits for the first and then does nothing, and one that comes after a later run has published does nothing either. The
+sweep drops the stage tables.
+
+All outputs of a run that go to one database are published by one transaction, in the same order by whoever comes, so
+that no two of them wait for each other:
+
+    tokens            as the sweep meets them, which on MySQL locks those of all jobs one after the other
+    rows that go      a table before those that it refers to
+    rows that come    a table after those that it refers to, since a foreign key is checked at each statement
 """
 
 from __future__ import annotations
@@ -17,14 +24,14 @@ from typing import TYPE_CHECKING, Self
 
 from airflow_bookmarks.core.database import catalog, publish_sql
 from airflow_bookmarks.core.database.publish_sql import TokenRow
+from airflow_bookmarks.core.database.sink_table import SinkTable
 from airflow_bookmarks.core.errors import DatabaseError, SourceError
 from airflow_bookmarks.core.text.count import counted
 from airflow_bookmarks.sinks.jdbc.reaching import reached
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
-    from airflow_bookmarks.core.database.sink_table import SinkTable
     from airflow_bookmarks.databases.access import DatabaseAccess
     from airflow_bookmarks.databases.address import DatabaseAddress
     from airflow_bookmarks.databases.database import Database
@@ -57,10 +64,9 @@ class TablePublication:
 
     @classmethod
     def of_all(cls, publications: Iterable[TablePublication]) -> Self:
-        """Return the publish of all of these, which go to one database. The order is the same for every publisher."""
+        """Return the publish of all of these, which go to one database."""
         several = list(publications)
-        tables = sorted((each for one in several for each in one.tables), key=lambda each: each.output.name)
-        return cls(tuple(tables), several[0].databases)
+        return cls(tuple(each for one in several for each in one.tables), several[0].databases)
 
     def publish(self, check_held: Callable[[str], None], steps: PublishSteps) -> int:
         """Bring the rows into the targets; return how many were, also where an earlier publish has done so.
@@ -112,10 +118,39 @@ class _Transaction:
             for each in steps:
                 each.create_target_before()
         with database.transaction():
-            done = [each.run() for each in steps]
+            done = self._done()
         for output in done:
             output.log()
         return sum(output.rows for output in done)
+
+    def _done(self) -> Sequence[_Done]:
+        taken = [(each, each.take()) for each in sorted(self._steps, key=lambda each: each.place)]
+        before = [_Done(each.of, each.taken()) for each, is_mine in taken if not is_mine]
+        brought = self._bring([each for each, is_mine in taken if is_mine])
+        for each, done in brought:
+            each.note(done.rows)
+        return [*before, *(done for _, done in brought)]
+
+    def _bring(self, due: Sequence[_Step]) -> Sequence[tuple[_Step, _Done]]:
+        """Bring the rows of outputs whose tokens are taken."""
+        columns = {each.place: each.checked_columns() for each in due}
+        parents = self._parents(due)
+        removed = {
+            each.place: each.remove(columns[each.place])
+            for each in _in_order(due, lambda one, other: one.table in parents[other.table])
+        }
+        ordered = _in_order(due, lambda one, other: other.table in parents[one.table])
+        return [(each, each.add(columns[each.place], removed[each.place])) for each in ordered]
+
+    def _parents(self, due: Sequence[_Step]) -> Mapping[SinkTable, Collection[SinkTable]]:
+        """Return the tables to which each target refers by a foreign key, without itself."""
+        if len(due) < 2:
+            return {each.table: () for each in due}
+        found: dict[SinkTable, Collection[SinkTable]] = {}
+        for each in due:
+            rows = self.database.rows(catalog.parents_query(self.database.dialect, each.table))
+            found[each.table] = {SinkTable.of_parts(parts) for parts in rows} - {each.table}
+        return found
 
     def rows_before(self) -> int | None:
         """Return how many rows were published under the own fence; None: none were, as far as the tokens tell."""
@@ -152,13 +187,23 @@ class _Step:
     of: StagedTable
     database: Database
 
-    def run(self) -> _Done:
-        """Do it, unless it was done before."""
-        if not self.database.execute(self._token.take(self._fence)):
-            return _Done(self.of, self._taken())
-        rows, deleted = self._bring(self._columns())
+    @property
+    def place(self) -> tuple[str, str]:
+        """Where its token lies: the table, and the row in it."""
+        return str(self._token.table), self._token.id
+
+    @property
+    def table(self) -> SinkTable:
+        """The table that its rows go to."""
+        return self.of.target.table
+
+    def take(self) -> bool:
+        """Take its token; False: it was taken under this fence, or a higher one."""
+        return bool(self.database.execute(self._token.take(self._fence)))
+
+    def note(self, rows: int) -> None:
+        """Note how many rows were brought."""
         self.database.execute(self._token.note(rows))
-        return _Done(self.of, rows, deleted, is_new=True)
 
     def rows_before(self) -> int | None:
         """Return how many rows were published under the own fence; None: none were, as far as the token tells."""
@@ -173,7 +218,8 @@ class _Step:
     def _fence(self) -> int:
         return self.of.place.name.key.fence
 
-    def _taken(self) -> int:
+    def taken(self) -> int:
+        """Return how many rows were brought by who took the token before."""
         found = self.database.rows(self._token.read())
         if not found:
             raise SourceError(
@@ -193,8 +239,13 @@ class _Step:
             return 0
         return rows
 
+    def checked_columns(self) -> Sequence[str]:
+        """Return the columns to bring, by rows that keys tell; the target is made if it is not there."""
+        columns = self._columns()
+        check_keys(self.database, self.of.target, self.of.place.table)
+        return columns
+
     def _columns(self) -> Sequence[str]:
-        """Return the columns to bring; the target is made if it is not there."""
         of, database = self.of, self.database
         columns = self._columns_of_stage()
         there = [name for name, *_ in database.rows(catalog.columns_query(database.dialect, of.target.table))]
@@ -234,16 +285,36 @@ class _Step:
         if found and int(found[0][0]) < self._fence and not is_there:
             self._create_target()
 
-    def _bring(self, columns: Sequence[str]) -> tuple[int, int | None]:
-        """Bring the rows into the target; return how many were brought, and deleted (None: there is no delete set)."""
-        database, target, stage = self.database, self.of.target, self.of.place.table
-        check_keys(database, target, stage)
-        counts = [database.execute(each) for each in target.statements(database.dialect, stage, columns)]
+    def remove(self, columns: Sequence[str]) -> int:
+        """Remove those rows of the target that go whatever comes; return how many."""
+        return sum([self.database.execute(each) for each in self._statements(columns)[: self.of.target.removals]])
+
+    def add(self, columns: Sequence[str], removed: int) -> _Done:
+        """Bring the rows into the target, after so many were removed there."""
+        database, target = self.database, self.of.target
+        counts = [database.execute(each) for each in self._statements(columns)[target.removals :]]
         if target.upsert is None:
-            return counts[-1], None
+            return _Done(self.of, counts[-1], is_new=True)
         # What the client counts of an upsert is not the same everywhere: MySQL leaves out rows that stay as they were.
-        rows = int(database.rows(target.upsert.chosen_count(database.dialect, stage))[0][0])
-        return rows, counts[0] if target.upsert.has_deletes else None
+        rows = int(database.rows(target.upsert.chosen_count(database.dialect, self.of.place.table))[0][0])
+        return _Done(self.of, rows, removed if target.upsert.has_deletes else None, is_new=True)
+
+    def _statements(self, columns: Sequence[str]) -> Sequence[str]:
+        return self.of.target.statements(self.database.dialect, self.of.place.table, columns)
+
+
+def _in_order(steps: Sequence[_Step], comes_after: Callable[[_Step, _Step], bool]) -> Sequence[_Step]:
+    """Return steps in the order of their targets, each after those that it comes after; in a circle any may be first.
+
+    So two jobs that write to the same tables meet them in the same order.
+    """
+    left = sorted(steps, key=lambda each: (each.table.parts, each.of.output.name))
+    ordered: list[_Step] = []
+    while left:
+        free = (each for each in left if not any(comes_after(each, other) for other in left))
+        ordered.append(next(free, left[0]))
+        left.remove(ordered[-1])
+    return ordered
 
 
 def check_keys(database: Database, target: TableTarget, stage: SinkTable) -> None:

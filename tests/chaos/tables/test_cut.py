@@ -39,7 +39,7 @@ _CUT = {"postgresql": "SELECT pg_terminate_backend({})", "mariadb": "KILL {}"}
 def in_the_middle(scene: TablesScene, act: Callable[[DriverProcess, int], None], **given: Any) -> int:
     """Let a process publish until it waits for a row that another transaction has locked; then do something to it.
 
-    By then its files are in their place, and its other table has its rows. Returns its exit code.
+    By then its other table has got its rows in the same transaction. Returns its exit code.
     """
     waiting: list[int] = []
     with (
@@ -61,10 +61,9 @@ def cut(scene: TablesScene) -> Callable[[DriverProcess, int], None]:
 
 
 def test_driver_whose_session_is_cut_in_its_publish_leaves_it_due(scene: TablesScene) -> None:
+    before = scene.targets()
     assert in_the_middle(scene, cut(scene)) == 1
-    files, lines, newest = scene.targets()
-    assert (files, lines) == (scene.sources(), scene.sources())
-    assert newest == {1: 1, 2: 1, 3: 1}
+    assert scene.targets() == before
     assert scene.store.head(JOB).publishing is not None
     scene.finish()
     scene.check_whole()

@@ -14,8 +14,8 @@ from tests.chaos.tables.scene import TablesScene
 
 pytestmark = [pytest.mark.chaos, pytest.mark.xdist_group("chaos-tables")]
 
-OUTPUTS = 3
-OF_EACH_OUTPUT = {Failpoint.PLACED: OUTPUTS, Failpoint.STAGED: OUTPUTS, Failpoint.MOVED: OUTPUTS + 1}  # two files
+OUTPUTS = 3  # in its publish the step of two tables, and that of each of two files
+OF_EACH_OUTPUT = {Failpoint.PLACED: OUTPUTS, Failpoint.STAGED: OUTPUTS, Failpoint.MOVED: 3}
 CELLS = [(point, nth) for point in Failpoint for nth in range(1, OF_EACH_OUTPUT.get(point, 1) + 1)]
 DUE = (Failpoint.COMMITTED, Failpoint.PUBLISHING, Failpoint.MOVED, Failpoint.PUBLISHED)
 OVER = (Failpoint.MARKED, Failpoint.SWEPT)
