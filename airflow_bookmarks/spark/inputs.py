@@ -16,8 +16,6 @@ from airflow_bookmarks.files.real_path import real_path, respelled
 from airflow_bookmarks.lifecycle.state.guard import Guarded, guarded
 from airflow_bookmarks.sources.files.options import FileOptions
 from airflow_bookmarks.sources.files.scan_filter import Names, ScanRoot
-from airflow_bookmarks.spark.contexts.deletes import missing_deletes
-from airflow_bookmarks.spark.contexts.numbers import misfit
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -114,6 +112,9 @@ class Inputs(Guarded):
     @guarded
     def explain(self, error: BaseException) -> None:
         """Add to an error of Spark what it does not know: of which column a number is, or which frames have deletes."""
+        from airflow_bookmarks.spark.contexts.deletes import missing_deletes  # imports pyspark
+        from airflow_bookmarks.spark.contexts.numbers import misfit
+
         notes = [misfit(error, columns, label) for label, columns in self._columns.items()]
         for said in (*notes, missing_deletes(error)):
             if said is not None:

@@ -408,7 +408,8 @@ class BookmarkedJob:
                 self.name,
                 error.code,
             )
-        self.inputs.explain(error)
+        if self._spark is not None:
+            self.inputs.explain(error)
         self.abort(cause_of(error))
         return is_kept_for_later(self.name, self._turn.parts, error) or None
 

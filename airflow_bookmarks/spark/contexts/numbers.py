@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
 # What Spark 4 says of a number that is too large, and what 3.5 does, which does not tell the type.
 _TOO_LARGE = re.compile(r"cannot be represented as Decimal\((\d+), (\d+)\)")
-_TOO_LARGE_EARLIER = re.compile(r"[Dd]ecimal precision \d+ exceeds max precision")
+_TOO_LARGE_EARLIER = re.compile(r"DECIMAL_PRECISION_EXCEEDS_MAX_PRECISION|[Dd]ecimal precision \d+ exceeds max")
+_MOST_DIGITS = 38  # of a number in Spark: only a column that has as many can meet one that is too large
 # What the driver of PostgreSQL says of NaN and infinity.
 _NONE = re.compile(r"Bad value for type BigDecimal : (\S+)")
 
@@ -42,6 +43,8 @@ def misfit(error: BaseException, columns: StructType, label: str) -> str | None:
     if large is not None:
         ends = int(large[1]), int(large[2])
         kinds = {name: kind for name, kind in kinds.items() if (kind.precision, kind.scale) == ends}
+    elif none is None:
+        kinds = {name: kind for name, kind in kinds.items() if kind.precision == _MOST_DIGITS}
     if not kinds:
         return None
     what = "is too large for" if none is None else f"is {none[1]}, which no number is in"
