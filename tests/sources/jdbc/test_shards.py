@@ -139,7 +139,9 @@ def test_nothing_is_lost_or_doubled_while_others_write(shop: Shop, keys: tuple[s
     for each in writers:
         each.start()
     try:
-        for _ in range(2 if is_shared else 1):
+        for number in range(50):  # on a busy machine the first rounds may find that all rows are still to settle
+            if found and number >= (2 if is_shared else 1):
+                break
             found.update(shards.read(*(("0/4", "1/4") if is_shared else ("0/16", "1/16")), is_shared=is_shared))
     finally:
         stop.set()
