@@ -136,5 +136,5 @@ def test_script_of_the_guide_does_what_it_says(
     assert target() == case.rows[0]
     for statement in case.change.split(";"):
         shop.run(statement)
-    exec(compile(script, name, "exec"), {})  # noqa: S102
+    exec(compile(script, name, "exec"), {})  # noqa: S102 - the same, once more
     assert target() == case.rows[1]

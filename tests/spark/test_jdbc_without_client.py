@@ -186,7 +186,10 @@ def test_error_of_the_database_is_said_without_the_login(shop: Shop, spark: Any)
 
 def test_url_without_a_login_says_how_one_is_given(shop: Shop, spark: Any) -> None:
     if shop.login.dialect == "mariadb":
-        pytest.skip("its driver enters as the user of the system, whom this server may let in")
+        pytest.skip(
+            "its driver enters as the user of the system, whom the server of tests lets in: nothing shows what is said "
+            "on MariaDB where it does not"
+        )
     named = spark(url=shop.login.jdbc_url, how={"keys": ["id"]}, **AT_ONCE)
 
     assert named["error"] == "DatabaseError"

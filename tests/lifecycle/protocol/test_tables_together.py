@@ -152,7 +152,9 @@ def _tokens(keyed: Keyed, run: Run) -> list[TokenRow]:
 def test_publish_takes_all_tokens_first_in_the_order_of_a_sweep(keyed: Keyed) -> None:
     """On MySQL the sweep of any job locks the tokens of all, one after the other, until it has those of its own."""
     if keyed.login.dialect not in _WAITING:
-        pytest.skip("SQLite locks the whole file")
+        pytest.skip(
+            "SQLite locks the whole file: no sweep can come between two tokens there, and nothing shows their order"
+        )
     keyed.make()
     run = keyed.begin()
     run._leased.environment = RunEnvironment(at=_dying)
