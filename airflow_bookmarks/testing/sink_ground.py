@@ -100,6 +100,13 @@ class KilledError(BaseException):
     """Raised in place of the death of a process; nothing catches it."""
 
 
+def staging_root(ground: StagedSinkGround, who_looks: str) -> str:
+    """Return the staging root of the job, which some command (`who_looks`) has to be told."""
+    _, root = ground.sink.stage(JOB, RunKey(1, 1), NAME, ground.request)
+    assert root is not None, f"stage() names no staging root, and {who_looks} looks for what is staged there"
+    return root
+
+
 def stored_output(
     entry: OutputEntry,
     key: RunKey,

@@ -13,7 +13,7 @@ from airflow_bookmarks.core.run import RunKey, RunState
 from airflow_bookmarks.sinks.examined import DifferenceKind, ExaminedSink, SinkDifference
 from airflow_bookmarks.sinks.sink import StoredOutput
 from airflow_bookmarks.testing.sink_conformance.refusal import is_refused
-from airflow_bookmarks.testing.sink_ground import JOB, NAME, OTHER_JOB, Publisher, stored_output
+from airflow_bookmarks.testing.sink_ground import JOB, OTHER_JOB, Publisher, staging_root, stored_output
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -129,6 +129,4 @@ def _examined_sink(ground: Any) -> tuple[ExaminedSink, str]:
     sink = ground.sink
     if not isinstance(sink, ExaminedSink):
         pytest.skip("the sink is no ExaminedSink: nothing shows that doctor is told what lies in it")
-    _, root = sink.stage(JOB, RunKey(1, 1), NAME, ground.request)
-    assert root is not None, "stage() names no staging root, and doctor looks there"
-    return sink, root
+    return sink, staging_root(ground, "doctor")

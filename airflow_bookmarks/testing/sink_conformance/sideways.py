@@ -11,7 +11,7 @@ from airflow_bookmarks.core.run import RunKey
 from airflow_bookmarks.sinks.sink import CollectedSink, PublishSteps, SideOutput, SidewaysSink
 from airflow_bookmarks.sinks.staging import Staged
 from airflow_bookmarks.testing.sink_conformance.refusal import is_refused
-from airflow_bookmarks.testing.sink_ground import JOB, NAME, OTHER_JOB, Publisher, stored_output
+from airflow_bookmarks.testing.sink_ground import JOB, NAME, OTHER_JOB, Publisher, staging_root, stored_output
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -141,9 +141,7 @@ def _collected_sink(ground: SidewaysSinkGround) -> tuple[CollectedSink, str]:
     sink = ground.sink
     if not isinstance(sink, CollectedSink):
         pytest.skip("the sink is no CollectedSink: nothing shows that gc removes what killed side runs have left")
-    _, root = sink.stage(JOB, RunKey(1, 1), NAME, ground.request)
-    assert root is not None, "stage() names no staging root, and gc looks beside that"
-    return sink, root
+    return sink, staging_root(ground, "gc")
 
 
 def _publish_aside(ground: SidewaysSinkGround, output: SideOutput) -> None:
