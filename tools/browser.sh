@@ -8,10 +8,11 @@ found() {
     "${VENV:-.venv}/bin/python" -c 'import sys; from tests.ui.chromium import find; sys.exit(find() is None)'
 }
 
+# Whoever holds the lock of packages, such as the same step of another clone, is waited for.
 install() {
     [[ "$(id -u)" == 0 ]] && command -v apt-get >/dev/null || return 1
     echo "browser: installing the package chromium"
-    DEBIAN_FRONTEND=noninteractive apt-get install --yes --quiet --no-install-recommends chromium
+    DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=600 install --yes --quiet --no-install-recommends chromium
 }
 
 found && exit 0

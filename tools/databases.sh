@@ -8,13 +8,14 @@ found() {
     "${VENV:-.venv}/bin/python" -c 'import sys; from tools.servers import has_databases; sys.exit(not has_databases())'
 }
 
+# Whoever holds the lock of packages, such as the same step of another clone, is waited for.
 install() {
     [[ "$(id -u)" == 0 ]] && command -v apt-get >/dev/null || return 1
     echo "databases: installing the packages of PostgreSQL and MariaDB"
     # Without this file the package of PostgreSQL makes and starts a server of its own.
     mkdir -p /etc/postgresql-common/createcluster.d
     echo "create_main_cluster = false" >/etc/postgresql-common/createcluster.d/airflow-bookmarks.conf
-    DEBIAN_FRONTEND=noninteractive apt-get install --yes --quiet --no-install-recommends \
+    DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=600 install --yes --quiet --no-install-recommends \
         postgresql mariadb-server-core mariadb-client-core
 }
 
