@@ -14,7 +14,7 @@ from airflow_bookmarks.store.bookmark_store import BookmarkStore, open_store
 from demo.airflow import Airflow, PlayerError
 from demo.airflow_home import environment, migrate
 from demo.check import clean_stage, delays_stage
-from demo.class_archive import archive_path, java_options, make_archive
+from demo.class_archive import java_options, kept_archive
 from demo.count import Difference
 from demo.folders import Folders
 from demo.lake import Lake, running_lake
@@ -99,10 +99,7 @@ def open_bookmarks(uri: str) -> BookmarkStore:
 
 def prepare(folders: Folders, uri: str, say: Callable[[str], None], lake: Lake | None = None) -> dict[str, str]:
     """Make Airflow's home and Spark's class archive; return the environment for both."""
-    archive = archive_path(None if lake is None else lake.jars)
-    if not archive.exists():
-        say("Spark: keeping its classes in an archive; once on this machine, takes half a minute")
-        make_archive(archive, environment(folders, uri, "", lake))
+    archive = kept_archive(environment(folders, uri, "", lake), say, None if lake is None else lake.jars)
     settings = environment(folders, uri, java_options(archive), lake)
     say("Airflow: making its home")
     migrate(folders, settings)

@@ -17,6 +17,7 @@ from airflow_bookmarks.store.backends.sqlite import SqliteTable
 from airflow_bookmarks.store.bookmark_store import LeaseGrant
 from airflow_bookmarks.store.table import Table
 from tests.databases.servers import database_login, mariadb_server, postgresql_server
+from tests.quick_spark import environment as quick_spark_environment
 from tools.servers import dynamodb_local, moto_server
 
 __all__ = ["database_login", "mariadb_server", "postgresql_server"]  # fixtures, one server for each worker process
@@ -36,6 +37,15 @@ def aws_environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         patch.setenv("AWS_CONFIG_FILE", absent)
         patch.setenv("AWS_SHARED_CREDENTIALS_FILE", absent)
         patch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def quick_spark() -> Iterator[None]:
+    """Let each Spark that tests start, and the programs that they start, be quick."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in quick_spark_environment().items():
+            patch.setenv(name, value)
         yield
 
 

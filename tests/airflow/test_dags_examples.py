@@ -32,6 +32,7 @@ from airflow_bookmarks.core.rules.shard import shard_names
 from airflow_bookmarks.hooks.bookmark import BookmarkHook
 from airflow_bookmarks.operators.change import BookmarkResetOperator
 from tests.airflow.compat import HAS_APPROVAL, DagBag, bag_of, sync_bag_to_db
+from tests.quick_spark import with_java_options
 from tools.patience import STUCK_S
 
 from .conftest import Played, Player, World
@@ -188,11 +189,8 @@ class Examples:
         self.raw.mkdir(parents=True)
         patch.setenv("AIRFLOW_VAR_FLIGHTS_DATA", str(world.folder / "data"))
         # Two flights need no two hundred partitions, nor a page.
-        settings = {"spark.sql.shuffle.partitions": 2, "spark.ui.enabled": "false"}
-        (world.folder / "conf").mkdir()
-        defaults = "".join(f"{name} {value}\n" for name, value in settings.items())
-        (world.folder / "conf" / "spark-defaults.conf").write_text(defaults)
-        patch.setenv("SPARK_CONF_DIR", str(world.folder / "conf"))
+        for name, value in with_java_options("-Dspark.sql.shuffle.partitions=2 -Dspark.ui.enabled=false").items():
+            patch.setenv(name, value)
         DagBundlesManager().sync_bundles_to_db()  # type: ignore[no-untyped-call]
         sync_bag_to_db(self._bag(), "dags-folder", None)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import xml.etree.ElementTree as XML
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -14,7 +13,9 @@ import pytest
 from airflow_bookmarks.databases.database import Database, open_database
 from airflow_bookmarks.databases.login import DatabaseLogin
 from airflow_bookmarks.hooks.bookmark import BookmarkHook
+from airflow_bookmarks.operators.spark_submit import BookmarkSparkSubmitOperator
 from tests.databases.servers import new_database
+from tests.quick_spark import with_java_options
 from tools.jars import fetch
 from tools.servers import DatabaseServer
 
@@ -81,20 +82,24 @@ def warehouse(postgresql_server: DatabaseServer, monkeypatch: pytest.MonkeyPatch
 def examples(world: World, player: Player, monkeypatch: pytest.MonkeyPatch) -> Examples:
     made = Examples(world, monkeypatch)
     monkeypatch.setenv("AIRFLOW_VAR_SHOP_DATA", str(world.folder / "shop"))
-    let_packages_come_from_the_cache(world.folder / "conf")
+    for name, value in with_java_options(f"-Duser.home={home_with_the_driver(world.folder / 'home', made)}").items():
+        monkeypatch.setenv(name, value)
     return made
 
 
-def let_packages_come_from_the_cache(conf: Path) -> None:
-    """Let Spark find the package of the driver in the jars that the tests share, and ask no repository."""
-    settings = XML.Element("ivysettings")
-    XML.SubElement(settings, "settings", defaultResolver="cache")
-    resolver = XML.SubElement(XML.SubElement(settings, "resolvers"), "filesystem", name="cache")
-    XML.SubElement(resolver, "artifact", pattern=f"{fetch('postgresql')}/[artifact]-[revision].[ext]")
-    path = conf / "ivysettings.xml"
-    path.write_bytes(XML.tostring(settings))
-    with (conf / "spark-defaults.conf").open("a") as defaults:
-        defaults.write(f"spark.jars.ivySettings {path}\nspark.jars.ivy {conf / 'ivy'}\n")
+def home_with_the_driver(home: Path, examples: Examples) -> Path:
+    """Make a home whose Maven repository has the driver, so that Spark finds its package there and asks no other."""
+    land = examples.dag(DAG_ID).get_task("land")
+    assert isinstance(land, BookmarkSparkSubmitOperator)
+    group, artifact, version = str(land.packages).split(":")
+    folder = home.joinpath(".m2", "repository", *group.split("."), artifact, version)
+    folder.mkdir(parents=True)
+    (folder / f"{artifact}-{version}.jar").symlink_to(fetch("postgresql") / f"{artifact}-{version}.jar")
+    (folder / f"{artifact}-{version}.pom").write_text(
+        f"<project><modelVersion>4.0.0</modelVersion><groupId>{group}</groupId><artifactId>{artifact}</artifactId>"
+        f"<version>{version}</version></project>"
+    )
+    return home
 
 
 def play(examples: Examples, **conf: Any) -> Played:

@@ -20,6 +20,7 @@ from airflow_bookmarks.store.bookmark_store import BookmarkStore, open_store
 from tests.airflow.conftest import airflow_database, connect, player  # noqa: F401  # fixtures for these tests too
 from tests.clusters.driver_python import make_driver_python
 from tests.clusters.scene import Scene
+from tests.quick_spark import JAVA_OPTIONS
 from tools.livy_server import LivyServer, livy_server
 from tools.spark_cluster import SparkCluster, spark_cluster, spark_home
 from tools.yarn_cluster import YarnCluster, yarn_cluster
@@ -27,12 +28,11 @@ from tools.yarn_cluster import YarnCluster, yarn_cluster
 _PYTHON = os.environ.get("CLUSTERS_PYTHON", sys.executable)
 has_own_spark = sys.executable != _PYTHON
 WORKER_KEY, CLUSTER_KEY = "AKIAOFTHEWORKER", "AKIAOFTHECLUSTER"
-_QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"  # halves short programs
 CONF = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
-    "spark.driver.extraJavaOptions": _QUICK,
-    "spark.executor.extraJavaOptions": _QUICK,
+    "spark.driver.extraJavaOptions": JAVA_OPTIONS,
+    "spark.executor.extraJavaOptions": JAVA_OPTIONS,
     "spark.sql.shuffle.partitions": "1",
     "spark.eventLog.enabled": "true",
     "spark.eventLog.compress": "false",

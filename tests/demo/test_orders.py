@@ -11,6 +11,7 @@ from airflow_bookmarks.store.bookmark_store import open_store
 from demo import orders
 from demo.orders import play_orders
 from demo.report import Report
+from tests.quick_spark import with_java_options
 from tools import servers
 from tools.servers import DatabaseServer, has_databases
 
@@ -23,7 +24,7 @@ def test_orders_are_each_once_in_the_report_and_the_greatest_id_would_have_lost_
     uri = f"sqlite:///{tmp_path}/bookmarks.db"
     store = open_store(uri)
     store.init()
-    settings = {**os.environ, "SPARK_SUBMIT_OPTS": "-Dspark.ui.enabled=false -Dspark.sql.shuffle.partitions=2"}
+    settings = {**os.environ, **with_java_options("-Dspark.ui.enabled=false -Dspark.sql.shuffle.partitions=2")}
     said: list[str] = []
 
     shown = play_orders(uri, store, settings, str(tmp_path / "orders"), tmp_path / "log", said.append)

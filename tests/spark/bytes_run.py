@@ -18,6 +18,7 @@ from airflow_bookmarks.spark import BookmarkedJob
 from airflow_bookmarks.spark.readers.files import Way
 from airflow_bookmarks.store.backends.sqlite import SqliteTable
 from airflow_bookmarks.store.bookmark_store import BookmarkStore
+from tests.quick_spark import JAVA_OPTIONS
 
 INCREMENT = 5
 SIZES = (10, 100)
@@ -38,7 +39,7 @@ def main(folder: Path) -> None:
         SparkSession.builder.master("local[2]")
         .appName("bytes")
         .config("spark.driver.memory", "1g")
-        .config("spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+        .config("spark.driver.extraJavaOptions", JAVA_OPTIONS)
         .config("spark.ui.enabled", "false")
         .config("spark.eventLog.enabled", "true")
         .config("spark.eventLog.rolling.enabled", "false")

@@ -18,6 +18,7 @@ from pyspark.sql import SparkSession
 from airflow_bookmarks.spark.features import is_connect
 from airflow_bookmarks.store.backends.sqlite import SqliteTable
 from airflow_bookmarks.store.bookmark_store import BookmarkStore
+from tests.quick_spark import JAVA_OPTIONS
 from tests.spark.lake import Lake, OpenSession
 from tests.spark.needs import MISSING
 from tools.connect_server import connect_server
@@ -37,7 +38,7 @@ def open_session(tmp_path_factory: pytest.TempPathFactory, more_conf: Mapping[st
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     conf = {
         "spark.driver.memory": "1g",
-        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",  # halves short tests
+        "spark.driver.extraJavaOptions": JAVA_OPTIONS,  # halves short tests
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.sql.shuffle.partitions": "2",

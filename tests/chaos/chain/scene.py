@@ -16,7 +16,7 @@ from airflow_bookmarks.core.text.instant import to_text, utc_now
 from airflow_bookmarks.store.bookmark_store import open_store
 from demo import session
 from demo.airflow_home import environment
-from demo.class_archive import archive_path, java_options, make_archive
+from demo.class_archive import java_options, kept_archive
 from demo.folders import Folders
 from tests.chaos.chain.api import Api, set_password
 from tests.chaos.chain.lake import Lake
@@ -24,6 +24,7 @@ from tests.chaos.chain.order import Deed, Gate, Held, Order, open_gate
 from tests.chaos.chain.stage import RAW, ROOT_VARIABLE, STAGES, TASK, from_there_on, job
 from tests.chaos.chain.story import HOLDS, Follow, Kind, LetGo, Round, Trouble, tell
 from tests.chaos.fanout.airflow import Airflow, StuckError, running_airflow
+from tests.quick_spark import JAVA_OPTIONS
 from tools.patience import STUCK_S
 from tools.servers import dynamodb_local
 
@@ -79,11 +80,8 @@ def play(root: Path, rounds: int, seed: int, say: Callable[[str], None] = print)
 
 
 def _settings(folders: Folders, uri: str, say: Callable[[str], None]) -> dict[str, str]:
-    archive = archive_path()
-    if not archive.exists():
-        say("Spark: keeping its classes in an archive; once on this machine, takes half a minute")
-        make_archive(archive, environment(folders, uri, ""))
-    options = f"-XX:TieredStopAtLevel=1 -XX:+UseSerialGC {java_options(archive)}"  # halves short drivers
+    archive = kept_archive(environment(folders, uri, ""), say)
+    options = f"{JAVA_OPTIONS} {java_options(archive)}"  # halves short drivers
     return {
         "AIRFLOW_CONN_SPARK_DEFAULT": '{"conn_type": "spark", "host": "local[1]"}',
         "SPARK_SUBMIT_OPTS": environment(folders, uri, options)["SPARK_SUBMIT_OPTS"],

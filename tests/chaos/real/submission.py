@@ -13,6 +13,7 @@ from typing import IO
 
 from demo import session
 from tests.chaos.real.order import Order
+from tests.quick_spark import JAVA_OPTIONS
 from tools.patience import STUCK_S
 
 ROOT = Path(__file__).parents[3]
@@ -22,7 +23,7 @@ _CONF = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.shuffle.partitions": "1",
-    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",  # halves short drivers
+    "spark.driver.extraJavaOptions": JAVA_OPTIONS,  # halves short drivers
 }
 
 
