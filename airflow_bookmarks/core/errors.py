@@ -39,8 +39,8 @@ class LookRefusedError(OptionError):
 
     @classmethod
     def of_database(cls, place: str) -> LookRefusedError:
-        """Return the error about a table, or about whatever else is not files."""
-        return cls(place, "the API server connects to no database or other system that a job names")
+        """Return the error about a database, or about a sink that is not files."""
+        return cls(place, "the API server connects to no database or sink that a job names")
 
 
 class TooLargeHereError(BookmarkError):
