@@ -86,7 +86,7 @@ def clean_list(
             raise CleanRefusedError(
                 job,
                 f"output {output.name!r} of run {output.run.key.number} {why}, so nothing can be cleaned",
-                "Reset or rewind without clean, which drops a publish that is due, and remove its rows there.",
+                "Reset or rewind without clean, which drops a publish that is due, and remove what rows it has there.",
             )
         sink = _cleaned(job, output.entry.sink, SINKS.reaching(store.databases))
         with _refusing(output):
