@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from airflow_bookmarks.cli.output import amount, as_json, files_and_bytes, in_words
-from airflow_bookmarks.cli.shards import removed_in_words, sharded_lines
+from airflow_bookmarks.cli.shards import removed_in_words, sharded_lines, twice_in_lines
 from airflow_bookmarks.cli.verb import (
     FORCE,
     HIDE_STATE,
@@ -186,7 +186,7 @@ def in_lines(namespace: str, seen: Mapping[str, Any], change: Change) -> list[st
     if removed:
         lines.append(f"  removed by the next run: {removed}; there is no undo after that")
     lines += _left_over(seen, change)
-    lines += [f"  would hold rows twice: {target}" for target in seen["written_twice"]]
+    lines += twice_in_lines(seen)
     lines += [f"  consumer {name} has read up to run {number}" for name, number in seen["consumers"].items()]
     if seen["holder"] is not None:
         lines.append(f"  held by {seen['holder']!r}")

@@ -48,15 +48,8 @@ def run(arguments: Sequence[str] | None = None) -> int:
             parser.error(f"no store: give --store, or set {STORE_VARIABLE}, e.g. sqlite:////var/lib/bookmarks.db")
     except SystemExit as exit_:  # argparse has said why
         return exit_.code if isinstance(exit_.code, int) else 2
-    try:
-        invocation = Invocation(PROGRAM, ("--store", args.store) if args.store else ())
-        return _run_verb(args.verb, args, lambda: _open(uri), invocation)
-    except KeyboardInterrupt:
-        print(f"{PROGRAM}: interrupted; what was asked for is done whole or not at all", file=sys.stderr)
-        return 130
-    except BrokenPipeError:  # the reader (`head`, a pager) has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
+    invocation = Invocation(PROGRAM, ("--store", args.store) if args.store else ())
+    return _run_verb(args.verb, args, lambda: _open(uri), invocation)
 
 
 def airflow_group() -> GroupCommand:
@@ -167,3 +160,9 @@ def _run_verb(verb: Verb, args: argparse.Namespace, opened: Callable[[], VerbCon
     except BookmarkError as error:
         print(f"{invocation.program}: {escaped(invocation.hint(str(error)), keep=chr(10))}", file=sys.stderr)
         return 1
+    except KeyboardInterrupt:
+        print(f"{invocation.program}: interrupted; what was asked for is done whole or not at all", file=sys.stderr)
+        return 130
+    except BrokenPipeError:  # the reader (`head`, a pager) has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0

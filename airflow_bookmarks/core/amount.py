@@ -10,6 +10,7 @@ if TYPE_CHECKING:
 
 FILES = "files"
 UNIT, COUNT = "unit", "count"  # among the stats of a plan whose unit is not files
+_PLURALS = frozenset({FILES, "rows"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +51,14 @@ class Amount:
         Example:
             >>> Amount("keys", 2).in_words(), Amount("keys", None).in_words()
             ('2 keys', 'not known how many keys')
+            >>> Amount("rows", 1).in_words(), Amount("rows", 2000).in_words()
+            ('1 row', '2,000 rows')
         """
-        return f"not known how many {self.unit}" if self.count is None else f"{self.count} {self.unit}"
+        if self.count is None:
+            return f"not known how many {self.unit}"
+        # A unit of a user's own need not be a plural with an s.
+        unit = self.unit[:-1] if self.count == 1 and self.unit in _PLURALS else self.unit
+        return f"{self.count:,} {unit}"
 
 
 def in_other_units(figures: Iterable[Mapping[str, Any]]) -> dict[str, int | None]:

@@ -24,16 +24,23 @@ class OptionError(BookmarkError, ValueError):
     """Raised when an option, setting or argument is unknown, misspelt, half given or contradicts another."""
 
 
-class LookRefusedError(OptionError):
-    """Raised when files lie where this process may not look: in the API server, outside of the prefixes it allows."""
+_PREFIXES_ALONE = "the API server looks at files only below the prefixes that its setting [bookmarks] look_below lists"
 
-    def __init__(self, path: str) -> None:
+
+class LookRefusedError(OptionError):
+    """Raised when this process may not look: the API server at files outside of its prefixes, and at any database."""
+
+    def __init__(self, place: str, why: str = _PREFIXES_ALONE) -> None:
         super().__init__(
-            f"{redacted(path)!r} was not looked at, so what is there is not known: the API server looks at files only "
-            "below the prefixes that its setting [bookmarks] look_below lists. Nothing was read or changed. The "
-            "command line looks, with the rights of its caller, and has the same verbs: 'airflow-bookmarks pending' or "
-            "'lag', and every change, of which --dry-run only tells what it would do."
+            f"{redacted(place)!r} was not looked at, so what is there is not known: {why}. Nothing was read or "
+            "changed. The command line looks, with the rights of its caller, and has the same verbs: "
+            "'airflow-bookmarks pending' or 'lag', and every change, of which --dry-run only tells what it would do."
         )
+
+    @classmethod
+    def of_database(cls, place: str) -> LookRefusedError:
+        """Return the error about a database, or about a sink that is not files."""
+        return cls(place, "the API server connects to no database or sink that a job names")
 
 
 class TooLargeHereError(BookmarkError):

@@ -10,10 +10,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from airflow_bookmarks.core.errors import DatabaseError, OptionError
+from airflow_bookmarks.core.errors import DatabaseError, LookRefusedError, OptionError
 from airflow_bookmarks.core.settings import PREFIX
 from airflow_bookmarks.core.text.redaction import redacted
 from airflow_bookmarks.databases.login import DatabaseLogin
+from airflow_bookmarks.files.permission import present_permission
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -37,6 +38,23 @@ class DatabaseAccess(Protocol):
             DatabaseError: the place that keeps it does not answer, or refuses it.
         """
         ...
+
+
+def login_at(databases: DatabaseAccess, address: DatabaseAddress) -> DatabaseLogin:
+    """Return the login for an address that a job has recorded, if this process may connect to it.
+
+    A job's address, connection and query are what a driver or the author of a DAG wrote, so the API server follows
+    none of them, as it lists none of their folders.
+
+    Raises:
+        LookRefusedError: this process looks only where it is told to. OptionError, DatabaseError: see `DatabaseAccess`.
+
+    Example:
+        login = login_at(store.databases, DatabaseAddress.parse("conn:crm"))
+    """
+    if present_permission() is not None:
+        raise LookRefusedError.of_database(str(address))
+    return databases.login(address)
 
 
 @dataclass(frozen=True, slots=True)

@@ -323,6 +323,21 @@ def test_airflow_door_ends_as_the_other_one(shop: Shop, uri: str, tmp_path: Path
     assert "Traceback" not in refused.stderr + both.stderr
 
 
+def test_reader_that_goes_away_is_no_error_of_either_door(
+    shop: Shop, uri: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As `head`, which has seen enough."""
+    action = next(command for command in airflow_group().subcommands if command.name == "list")
+    args = argparse.Namespace(store=uri, conn_id=None, output="table", shards=False)
+    for door in (lambda: main(["list", "--store", uri]), lambda: action.func(args)):
+        reader, writer = os.pipe()
+        os.close(reader)
+        with os.fdopen(writer, "w") as stdout:
+            monkeypatch.setattr(sys, "stdout", stdout)
+            assert not door()
+        monkeypatch.undo()
+
+
 def test_message_names_the_command_that_was_used_with_its_store(
     shop: Shop, uri: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -41,6 +41,7 @@ _WRONG: tuple[tuple[str, Any], ...] = (
     ("consumers", ["report"]),
     ("consumers.report", FORGED),
     ("written_twice", "s3://lake"),
+    ("written_twice_unknown", "s3://lake"),
     ("files_to_clean", None),
     ("files_left_by_undone_runs", FORGED),
     ("never_read", FORGED),

@@ -27,6 +27,7 @@ from tests.databases.test_rights import RIGHTS, Place
 from tests.sinks.jdbc.table_ground import OneLogin
 from tests.spark.lake import Lake
 from tools.jars import fetch
+from tools.servers import DatabaseServer
 
 pytestmark = pytest.mark.spark
 
@@ -402,6 +403,14 @@ def test_login_with_the_rights_of_the_guide_reads_and_writes(
                 writer = job.write(frame, "dim", staging=place.schemas["scratch"]).upsert("id", deletes=gone)
                 writer.jdbc("conn:dw", place.named("dw.dim"))
         assert sorted(place.rows(f"SELECT id FROM {place.named('dw.dim')}")) == [(1,), (2,), (3,)]
+
+
+def test_missing_right_says_which_output_needs_it_and_what_to_do(lake: Lake, postgresql_server: DatabaseServer) -> None:
+    with Place.made(postgresql_server) as place:
+        lake.store.databases = OneLogin(place.login)  # which has been granted nothing
+        why = r"permission denied.*That was for job '.*', output 'dim'\. Nothing was committed or published\. Mend"
+        with pytest.raises(PublishError, match=why), lake.job() as job:
+            job.write(people(lake, (1, "a", 1)), "dim").jdbc("conn:dw", place.named("dw.dim"))
 
 
 def test_run_that_dies_before_its_publish_is_finished_by_the_next(

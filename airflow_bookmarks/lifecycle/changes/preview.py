@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from airflow_bookmarks.core.amount import in_other_units
 from airflow_bookmarks.core.timeline import living_runs
 from airflow_bookmarks.lifecycle.changes.change import Change, watermarks_moved
-from airflow_bookmarks.lifecycle.history.read_again import input_of, names_in, targets_twice
+from airflow_bookmarks.lifecycle.history.read_again import TargetsTwice, input_of, names_in, targets_twice
 from airflow_bookmarks.lifecycle.history.rewind import kept_run
 from airflow_bookmarks.lifecycle.history.snapshot import HistorySnapshot
 from airflow_bookmarks.lifecycle.history.state_values import state_moved_by
@@ -42,8 +42,9 @@ class ChangePreview:
     `files`, `bytes` and `rows` are what the undone runs read and would be read again (None: not known, as of a set to
     another position than "now").
     `consumers` maps each job that has consumed an undone run to the run up to which it has; `twice` names the targets
-    whose rows would come twice; `to_clean` counts the files that would be removed, and `sinks_to_clean` the outputs in
-    other sinks, whose rows nobody counts. `holder` is who works on the job.
+    whose rows would come twice, and `twice_unknown` those of them of which that is not known; `to_clean` counts the
+    files that would be removed, and `sinks_to_clean` the outputs in other sinks, whose rows nobody counts. `holder` is
+    who works on the job.
     `unreadable` are the keys of run items among the undone ones that can't be read; what they read is counted nowhere.
     `left_over` counts the files of runs undone before, without a clean, that still lie in their targets (None: not
     known). `never_read` is what a set skips for good (None: no other change skips anything).
@@ -62,6 +63,7 @@ class ChangePreview:
     watermarks: dict[str, dict[str, str | None]]
     consumers: dict[str, int] = field(default_factory=dict)
     twice: tuple[str, ...] = ()
+    twice_unknown: tuple[str, ...] = ()
     to_clean: int = 0
     holder: str | None = None
     unreadable: tuple[str, ...] = ()
@@ -93,6 +95,7 @@ class ChangePreview:
             "moved": None if self.moved is None else dict(self.moved),
             "consumers": self.consumers,
             "written_twice": list(self.twice),
+            "written_twice_unknown": list(self.twice_unknown),
             "files_to_clean": self.to_clean,
             "outputs_to_clean": self.sinks_to_clean,
             "files_left_by_undone_runs": self.left_over,
@@ -121,6 +124,7 @@ def preview(store: BookmarkStore, job: str, change: Change) -> ChangePreview:
     is_cleaned = switch.cleaning is not None
     # Only the source could tell which of it was read before.
     is_unknown = change.kind == "set" and reads_again(change.value or "") and not _skips_alone(head, change, switch)
+    twice = TargetsTwice() if is_cleaned else targets_twice(store, job, again)
     return ChangePreview(
         job=job,
         kind=change.kind,
@@ -132,7 +136,8 @@ def preview(store: BookmarkStore, job: str, change: Change) -> ChangePreview:
         rows=None if is_unknown or not all(isinstance(r, int) for r in rows) else sum(rows),
         watermarks=watermarks_moved(head, replace(head, contexts=switch.contexts)),
         consumers={} if low is None else {e.consumer: e.run_number for e in store.edges(job) if e.run_number >= low},
-        twice=() if is_cleaned else targets_twice(store, job, again),
+        twice=twice.targets,
+        twice_unknown=twice.unknown,
         to_clean=files_to_clean(switch),
         sinks_to_clean=outputs_to_clean(switch),
         holder=None if head.lease is None else head.lease.run_id,

@@ -77,13 +77,20 @@ class ShardedChangePreview:
                 for shard, each in seen.items()
                 for consumer, number in each["consumers"].items()
             },
-            "written_twice": sorted({target for each in seen.values() for target in each["written_twice"]}),
+            **_twice(list(seen.values())),
             "files_to_clean": sum(each["files_to_clean"] for each in seen.values()),
             "outputs_to_clean": sum(each["outputs_to_clean"] for each in seen.values()),
             "files_left_by_undone_runs": total(seen.values(), "files_left_by_undone_runs"),
             "holders": {shard: each["holder"] for shard, each in seen.items() if each["holder"] is not None},
             "by_shard": seen,
         }
+
+
+def _twice(seen: Sequence[Mapping[str, Any]]) -> dict[str, list[str]]:
+    """Return the targets of all shards that would hold rows twice; not known are those of which no shard is sure."""
+    surely = {t for each in seen for t in each["written_twice"] if t not in each["written_twice_unknown"]}
+    maybe = {t for each in seen for t in each["written_twice_unknown"]} - surely
+    return {"written_twice": sorted(surely | maybe), "written_twice_unknown": sorted(maybe)}
 
 
 @dataclass(frozen=True, slots=True)

@@ -103,8 +103,8 @@ def preview_of(fields: Fields, change: Change, version: int) -> Mapping[str, Any
 
 _SHOWN = (
     "job", "change", "version", "to_run", "undone_runs", "undone_run_count", "unreadable_runs", "read_again",
-    "watermarks", "state", "moved", "consumers", "written_twice", "files_to_clean", "outputs_to_clean",
-    "files_left_by_undone_runs", "never_read", "holder",
+    "watermarks", "state", "moved", "consumers", "written_twice", "written_twice_unknown", "files_to_clean",
+    "outputs_to_clean", "files_left_by_undone_runs", "never_read", "holder",
 )  # fmt: skip
 
 
@@ -122,6 +122,8 @@ def _check_counts(fields: Fields) -> None:
     # These may be absent in a request that an older version stored.
     fields.check("undone_run_count", is_size, "no count")
     fields.check("outputs_to_clean", is_size, "no count")
+    if "written_twice_unknown" in fields:
+        fields.texts("written_twice_unknown")
     if "unreadable_runs" in fields:
         fields.texts("unreadable_runs")
     if "files_left_by_undone_runs" in fields:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from airflow_bookmarks.core.errors import BookmarkError, StateCorruptError
@@ -68,24 +69,39 @@ def names_in(run: Run, head: Head, contexts: Iterable[str]) -> set[str]:
     return names
 
 
-def targets_twice(store: BookmarkStore, job: str, runs: Iterable[Run]) -> tuple[str, ...]:
-    """Return the targets that would hold rows twice if those of some runs were written again, by name.
+@dataclass(frozen=True, slots=True)
+class TargetsTwice:
+    """The targets that would hold rows twice if those of some runs were written again, by name.
 
     Not those that hold such rows once (`Sink.holds_rows_once`), nor those to which a run never got with its publish.
-    What is not known counts as twice.
+    Of the `unknown` ones nobody here can tell whether a run got there: they are among `targets` as well.
     """
-    outputs = (stored_output(store, job, run, name) for run in runs for name in run.outputs)
-    return tuple(sorted({output.entry.target for output in outputs if _would_be_twice(store, output)}))
+
+    targets: tuple[str, ...] = ()
+    unknown: tuple[str, ...] = ()
 
 
-def _would_be_twice(store: BookmarkStore, output: StoredOutput) -> bool:
+def targets_twice(store: BookmarkStore, job: str, runs: Iterable[Run]) -> TargetsTwice:
+    """Return the targets that would hold rows twice if those of some runs were written again."""
+    surely, maybe = set[str](), set[str]()
+    for run in runs:
+        for name in run.outputs:
+            output = stored_output(store, job, run, name)
+            would_be = _would_be_twice(store, output)
+            if would_be is not False:
+                (maybe if would_be is None else surely).add(output.entry.target)
+    return TargetsTwice(tuple(sorted(surely | maybe)), tuple(sorted(maybe - surely)))
+
+
+def _would_be_twice(store: BookmarkStore, output: StoredOutput) -> bool | None:
+    """Whether rows of an output would be twice; None: that is not known."""
     if not _has_written(output.run, output.entry) or SINKS.holds_rows_once(output.entry):
         return False
     try:
         return not shows_nothing(output, store.databases)
     except (BookmarkError, OSError) as error:
         log.warning("bookmark: whether %s was published is not known, and counts as so: %s", output, error)
-        return True
+        return None
 
 
 def _has_written(run: Run, output: OutputEntry) -> bool:

@@ -86,7 +86,7 @@ def clean_list(
             raise CleanRefusedError(
                 job,
                 f"output {output.name!r} of run {output.run.key.number} {why}, so nothing can be cleaned",
-                "Reset or rewind without clean, which drops a publish that is due, and remove its rows there.",
+                "Reset or rewind without clean, which drops a publish that is due, and remove what rows it has there.",
             )
         sink = _cleaned(job, output.entry.sink, SINKS.reaching(store.databases))
         with _refusing(output):
@@ -113,7 +113,7 @@ def shows_nothing(output: StoredOutput, databases: DatabaseAccess) -> bool:
     if sink is None or entry.commits_by_itself or run.state is RunState.PUBLISHED or run.revision > 0:
         return False
     if present_permission() is not None and not entry.lies_in_files:  # those are looked at below its prefixes alone
-        raise LookRefusedError(entry.target)
+        raise LookRefusedError.of_database(entry.target)
     with _refusing(output):
         return sink.is_unpublished(output)
 

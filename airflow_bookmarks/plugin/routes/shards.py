@@ -23,7 +23,8 @@ router = APIRouter(tags=["shards"], dependencies=[Depends(same_origin)])
 
 _SAME = (
     "job", "change", "version", "shards", "unchanged_shards", "undone_run_count", "unreadable_runs", "read_again",
-    "written_twice", "files_to_clean", "outputs_to_clean", "files_left_by_undone_runs", "holders",
+    "written_twice", "written_twice_unknown", "files_to_clean", "outputs_to_clean", "files_left_by_undone_runs",
+    "holders",
 )  # fmt: skip
 
 

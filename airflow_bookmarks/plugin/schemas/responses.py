@@ -465,7 +465,9 @@ class NeverRead(ResponseModel):
 class Preview(ResponseModel):
     """What a change would do. `version` goes into the change as `expected_version`.
 
-    `state` has the values of `job.state` that it changes, `moved` the counts of a relocation.
+    `state` has the values of `job.state` that it changes, `moved` the counts of a relocation. `written_twice` are the
+    targets that would hold rows twice; of those in `written_twice_unknown` too it is not known whether the undone runs
+    have published there, because only a database could tell.
     `needs_approval`: the job is protected, so the change is to be asked for as a request.
     """
 
@@ -483,6 +485,7 @@ class Preview(ResponseModel):
     consumers: dict[str, int]
     hidden_consumers: int
     written_twice: list[str]
+    written_twice_unknown: list[str] = []
     files_to_clean: int
     outputs_to_clean: int = 0
     files_left_by_undone_runs: int | None = 0
@@ -519,6 +522,7 @@ class ShardedPreview(ResponseModel):
     consumers: dict[str, int]
     hidden_consumers: int
     written_twice: list[str]
+    written_twice_unknown: list[str] = []
     files_to_clean: int
     outputs_to_clean: int = 0
     files_left_by_undone_runs: int | None

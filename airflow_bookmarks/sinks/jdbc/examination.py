@@ -81,7 +81,10 @@ def _not_published(
         return SinkDifference(DifferenceKind.NOT_PUBLISHED, what, mend)
     if _is_there(database, place.table):
         what = f"it is committed and not published to {target}; its rows wait in the table {place.table}"
-        mend = "The next run of the job publishes it, and so does a retry of its task."
+        mend = (
+            "The next run of the job publishes it, and so does a retry of its task. If the database refuses it, their "
+            "error says what to do."
+        )
         return SinkDifference(DifferenceKind.WAITS, what, mend)
     what = f"it is committed and not published to {target}, and its rows are gone: the table {place.table} is not there"
     mend = "Put that table back, or rewind the job to before this run, so that it is done again."

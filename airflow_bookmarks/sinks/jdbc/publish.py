@@ -82,11 +82,16 @@ class TablePublication:
         steps.done()
         return rows
 
+    def _places(self) -> str:
+        """Return the stage tables in words; of several, also for which target each is."""
+        if len(self.tables) == 1:
+            return f"the table {self.tables[0].place.table}"
+        return "the tables " + " and ".join(f"{each.place.table} (for {each.target.table})" for each in self.tables)
+
     def _published(self) -> int:
         targets = " and ".join(str(each.target) for each in self.tables)
-        places = " and ".join(str(each.place.table) for each in self.tables)
         stays = (
-            f"Nothing of it was published to {targets}, and its rows stay in the table {places}, where they can be "
+            f"Nothing of it was published to {targets}, and its rows stay in {self._places()}, where they can be "
             "corrected."
         )
         try:

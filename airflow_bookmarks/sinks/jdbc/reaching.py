@@ -5,7 +5,8 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from airflow_bookmarks.core.errors import DatabaseError, OptionError, SourceError
+from airflow_bookmarks.core.errors import DatabaseError, LookRefusedError, OptionError, SourceError
+from airflow_bookmarks.databases.access import login_at
 from airflow_bookmarks.databases.database import open_database
 
 if TYPE_CHECKING:
@@ -23,10 +24,13 @@ def reached(databases: DatabaseAccess, address: DatabaseAddress, then: str) -> I
     """Open the database of an address for the block; `then` says what stays as it is where that fails.
 
     Raises:
+        LookRefusedError: this process may not look there.
         SourceError: no login is found, or the database fails within the block.
     """
     try:
-        login = databases.login(address)
+        login = login_at(databases, address)
+    except LookRefusedError:
+        raise
     except (DatabaseError, OptionError) as error:
         raise SourceError(f"{error} {then}") from error
     with entered(login, then) as database:

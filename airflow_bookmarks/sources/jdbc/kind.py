@@ -11,6 +11,7 @@ from airflow_bookmarks.core.database.windows.window import KeyWindow, Mark, Tabl
 from airflow_bookmarks.core.errors import OptionError
 from airflow_bookmarks.core.plan import PlanPart
 from airflow_bookmarks.core.rules.start import Start
+from airflow_bookmarks.databases.access import login_at
 from airflow_bookmarks.databases.address import DatabaseAddress
 from airflow_bookmarks.databases.database import open_database
 from airflow_bookmarks.databases.dialects import dialect_named
@@ -95,7 +96,7 @@ class TableKind(SourceKind[TablePlan]):
     def source_of(self, store: BookmarkStore, job: str, entry: PlanEntry) -> TableSource:
         """Return the source of the recorded table; see `SourceKind.source_of`."""
         plan = self.decode(store.blobs.get(entry.body))
-        login = store.databases.login(DatabaseAddress.parse(plan.recipe.address))
+        login = login_at(store.databases, DatabaseAddress.parse(plan.recipe.address))
         return TableSource(lambda: open_database(login), plan.recipe, f"job {job!r}")
 
     def part_of(self, plan: TablePlan) -> PlanPart | None:
@@ -133,7 +134,7 @@ class TableKind(SourceKind[TablePlan]):
     def _now(self, store: BookmarkStore, found: PlanInput, plan: TablePlan) -> Position:
         # A look does not wait for open transactions; whoever sets a position does.
         recipe = replace(plan.recipe, options=replace(plan.recipe.options, settle_for=SETTLE_FOR))
-        login = store.databases.login(DatabaseAddress.parse(recipe.address))
+        login = login_at(store.databases, DatabaseAddress.parse(recipe.address))
         source = TableSource(lambda: open_database(login), recipe, recipe.relation.name)
         return source.plan(PlanInput(start=Start(is_now=True))).leads_to.position()
 

@@ -74,7 +74,7 @@ class JdbcTable:
         _check_options(what, options)
         address = DatabaseAddress.parse(url)
         login = databases.login(address)
-        with entered(login, _LEFT, PublishError) as database:
+        with entered(login, _left(what), PublishError) as database:
             target = TableTarget(address, resolved(database, SinkTable.parse(table)), mode, upsert)
         return cls(what, target, login, options, schema)
 
@@ -91,7 +91,7 @@ class JdbcTable:
             PublishError: it can't be reached.
         """
         exact = (frame.sparkSession.conf.get("spark.sql.caseSensitive", "false") or "false").lower() == "true"
-        with entered(self.login, _LEFT, PublishError) as database:
+        with entered(self.login, _left(self.what), PublishError) as database:
             types = [field.dataType.simpleString() for field in frame.schema.fields]
             return self._load(frame.columns, types).check(database, is_case_sensitive=exact)
 
@@ -111,12 +111,12 @@ class JdbcTable:
         load, staged = self._load(rest.columns), StagePlace.parse(place)
         if staged is None:
             raise PublishError(f"{self.what}: {place!r} is no stage table. {_LEFT}")
-        with entered(self.login, _LEFT, PublishError) as database:
+        with entered(self.login, _left(self.what), PublishError) as database:
             load.create(database, staged, columns, label)
         if columns is None:
             self._make(frame, staged)
         rows = self._written(frame, staged)
-        with entered(self.login, _LEFT, PublishError) as database:
+        with entered(self.login, _left(self.what), PublishError) as database:
             rows = load.seal(database, staged, rows)
             removed = load.delete_count(database, staged)
         return Staged((), rows=rows, schema=rest.schema.json(), removed_keys=removed)
@@ -128,7 +128,7 @@ class JdbcTable:
         if not (times and is_mysql(self.login.dialect)) or any(name.lower() == _TYPES for name in self.options):
             return
         self._append(frame.sparkSession.createDataFrame([], frame.schema), staged)
-        with entered(self.login, _LEFT, PublishError) as database:
+        with entered(self.login, _left(self.what), PublishError) as database:
             database.execute(keep_fractions(staged.loading, times))
 
     def _written(self, frame: DataFrame, staged: StagePlace) -> int | None:
@@ -166,6 +166,11 @@ def upsert_of(keys: str | Iterable[str], order_by: str | Iterable[str] | None, *
     if len(set(upsert.keys)) < len(upsert.keys):
         raise OptionError(f"upsert(keys={keys!r}): a key is named twice. {_LEFT}")
     return upsert
+
+
+def _left(what: str) -> str:
+    """Say after an error of the database what it was for, what is left, and what to do."""
+    return f"That was for {what}. {_LEFT} Mend the cause, such as a right that is missing, and run the job again."
 
 
 def _check_options(what: str, options: Mapping[str, Any]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -9,11 +10,13 @@ from typing import Any
 import pytest
 
 from airflow_bookmarks.cli import main
+from airflow_bookmarks.cli.change import in_lines
 from airflow_bookmarks.core.database import catalog
 from airflow_bookmarks.core.database.sink_table import SinkTable
 from airflow_bookmarks.core.database.upsert import Upsert
 from airflow_bookmarks.core.errors import CleanRefusedError, PublishError
 from airflow_bookmarks.core.run import RunKey
+from airflow_bookmarks.databases.access import EnvironmentAccess
 from airflow_bookmarks.databases.address import DatabaseAddress
 from airflow_bookmarks.databases.database import open_database
 from airflow_bookmarks.databases.login import DatabaseLogin
@@ -362,9 +365,23 @@ def test_publish_that_is_under_way_counts_as_seen(due: Warehouse) -> None:
 
 def test_process_that_may_ask_no_database_does_not_guess(due: Warehouse) -> None:
     """As the API server, which looks at files below some prefixes alone."""
+    back = Change("rewind", "1")
     with looking_below(Prefix.of(str(due.shop.root))):
-        assert due.twice(1) == [str(due.target)]
-    assert due.twice(1) == []
+        seen = preview(due.store, "copy", back)
+        assert (seen.twice, seen.twice_unknown) == ((str(due.target),), (str(due.target),))
+    seen = preview(due.store, "copy", back)
+    assert (seen.twice, seen.twice_unknown) == ((), ())
+
+
+def test_command_line_without_the_login_says_that_it_does_not_know(due: Warehouse) -> None:
+    """A target that may hold nothing of a run is not named like one that surely does."""
+    due.store.databases = EnvironmentAccess()
+    lines = in_lines("test", preview(due.store, "copy", Change("rewind", "1")).as_dict(), Change("rewind", "1"))
+    unless = "if anything of the undone runs was published there, which is not known here"
+    assert f"  would hold rows twice, {unless}: {due.target}" in lines
+    due.store.databases = OneLogin(due.login)
+    lines = in_lines("test", preview(due.store, "copy", Change("reset")).as_dict(), Change("reset"))
+    assert f"  would hold rows twice: {due.target}" in lines  # run 1 has published
 
 
 def test_clean_gives_an_open_run_up_whatever_it_has_staged(dw: Warehouse) -> None:
@@ -393,6 +410,7 @@ def test_tables_of_one_database_get_their_rows_together_or_none_does(pair: Wareh
     said = pair.refused("also", "dim")
     assert "output 'also', and 'dim': " in said
     assert f"Nothing of it was published to {str(pair.target).replace('dim', 'also')} and {pair.target}" in said
+    assert re.search(r"rows stay in the tables \S+ \(for \S*also\) and \S+ \(for \S*dim\), where they can", said)
     assert "published by now" not in said
     assert (pair.rows("also"), pair.rows()) == (Counter(), Counter())
     assert pair.twice(3) == []

@@ -2,7 +2,7 @@ import { Alert, Button, Stack } from "@chakra-ui/react";
 import type { ChangeSummary, NeverRead } from "./changeSummary";
 import { Facts } from "./Facts";
 import { Marks, pairsOf } from "./Marks";
-import { type Fix, factsOf, neverReadInWords, TWICE, twiceInWords } from "./words";
+import { type Fix, factsOf, isUncertain, neverReadInWords, twiceInWords, twiceTitle } from "./words";
 
 interface ChangeSummaryViewProps {
   summary: ChangeSummary;
@@ -17,7 +17,9 @@ export function ChangeSummaryView({ summary, fix, onClean }: ChangeSummaryViewPr
   return (
     <Stack gap={4}>
       {summary.neverRead !== null && <Skipped never={summary.neverRead} />}
-      {summary.twice.length > 0 && fix !== undefined && <Twice targets={summary.twice} fix={fix} onClean={onClean} />}
+      {summary.twice.length > 0 && fix !== undefined && (
+        <Twice targets={summary.twice} unknown={summary.twiceUnknown} fix={fix} onClean={onClean} />
+      )}
       <Facts facts={factsOf(summary)} withNotes={fix !== undefined} />
       <Marks
         caption="Watermarks before and after the change"
@@ -50,23 +52,30 @@ function Skipped({ never }: { never: NeverRead }) {
 const FIXES: Record<Fix, string> = {
   clean: "To prevent that, also remove what the undone runs wrote.",
   "command line":
-    "To prevent that, make the change on the command line with --clean, or empty the target by hand before the next run.",
+    "To prevent that, make the change on the command line with --clean, which takes back files and no rows of a table, or remove those rows by hand before the next run.",
   "all contexts":
-    "To prevent that, choose all contexts and remove what the undone runs wrote, or empty the target by hand before the next run.",
+    "To prevent that, choose all contexts and remove what the undone runs wrote, or remove those rows by hand before the next run.",
   "ask anew": "To prevent that, reject the request and make one that also removes what the undone runs wrote.",
   "by hand": "To prevent that, remove those rows from the target by hand before the next run.",
 };
 
-function Twice({ targets, fix, onClean }: { targets: readonly string[]; fix: Fix; onClean: (() => void) | undefined }) {
+interface TwiceProps {
+  targets: readonly string[];
+  unknown: readonly string[];
+  fix: Fix;
+  onClean: (() => void) | undefined;
+}
+
+function Twice({ targets, unknown, fix, onClean }: TwiceProps) {
   return (
     <Alert.Root status="error" role="alert">
       <Alert.Indicator />
       <Alert.Content minW={0} alignItems="flex-start">
-        <Alert.Title>{TWICE}</Alert.Title>
+        <Alert.Title>{twiceTitle(targets, unknown)}</Alert.Title>
         <Alert.Description wordBreak="break-word">
-          {twiceInWords(targets)} {FIXES[fix]}
+          {twiceInWords(targets, unknown)} {FIXES[isUncertain(targets, unknown) ? "by hand" : fix]}
         </Alert.Description>
-        {fix === "clean" && onClean !== undefined && (
+        {fix === "clean" && !isUncertain(targets, unknown) && onClean !== undefined && (
           <Button size="sm" variant="outline" mt={2} onClick={onClean}>
             Remove it too
           </Button>

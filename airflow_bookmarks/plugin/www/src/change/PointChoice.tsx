@@ -115,7 +115,11 @@ function TextField({ kind, draft, onDraft }: TypedProps & { kind: string }) {
         value={draft.typed}
         onChange={(event) => onDraft({ ...draft, typed: event.currentTarget.value })}
       />
-      <Field.HelperText>As sources of kind {kind} have it. The preview says how it is understood.</Field.HelperText>
+      <Field.HelperText>
+        {kind === "jdbc"
+          ? "A value of the first key: rows up to it, and those that have it, count as read."
+          : `As sources of kind ${kind} have it. The preview says how it is understood.`}
+      </Field.HelperText>
     </Field.Root>
   );
 }

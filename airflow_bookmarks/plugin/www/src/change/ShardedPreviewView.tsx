@@ -3,7 +3,7 @@ import type { ShardedPreview } from "../api/model";
 import { ScrollTable } from "../parts/ScrollTable";
 import { Facts } from "./Facts";
 import { shardedFactsOf } from "./sharded";
-import { againInWords, TWICE, twiceInWords } from "./words";
+import { againInWords, twiceInWords, twiceTitle } from "./words";
 
 const COLUMNS = [
   { title: "Shard" },
@@ -16,7 +16,7 @@ const COLUMNS = [
 export function ShardedPreviewView({ seen }: { seen: ShardedPreview }) {
   return (
     <>
-      {seen.written_twice.length > 0 && <Twice targets={seen.written_twice} />}
+      {seen.written_twice.length > 0 && <Twice targets={seen.written_twice} unknown={seen.written_twice_unknown} />}
       <Facts facts={shardedFactsOf(seen)} />
       {seen.shards > 0 && (
         <Box maxH="14rem" overflowY="auto">
@@ -36,15 +36,16 @@ export function ShardedPreviewView({ seen }: { seen: ShardedPreview }) {
   );
 }
 
-function Twice({ targets }: { targets: readonly string[] }) {
+function Twice({ targets, unknown }: { targets: readonly string[]; unknown: readonly string[] }) {
   return (
     <Alert.Root status="error" role="alert">
       <Alert.Indicator />
       <Alert.Content minW={0}>
-        <Alert.Title>{TWICE}</Alert.Title>
+        <Alert.Title>{twiceTitle(targets, unknown)}</Alert.Title>
         <Alert.Description wordBreak="break-word">
-          {twiceInWords(targets)} To prevent that, also remove what the undone runs wrote, here or on the command line
-          with --clean, or empty the target by hand before the next runs.
+          {twiceInWords(targets, unknown)} To prevent that, also remove what the undone runs wrote, here or on the
+          command line with --clean, which takes back files and no rows of a table, or remove those rows by hand before
+          the next runs.
         </Alert.Description>
       </Alert.Content>
     </Alert.Root>

@@ -23,6 +23,8 @@ export interface ChangeSummary {
   consumers: Readonly<Record<string, number>>;
   hiddenConsumers: number;
   twice: readonly string[];
+  /** Those of `twice` of which that is not known. */
+  twiceUnknown: readonly string[];
   toClean: number;
   /** Outputs in other sinks than files, from which rows are removed. */
   sinksToClean: number;
@@ -56,6 +58,7 @@ export function summaryOf(preview: Preview): ChangeSummary {
     consumers: preview.consumers,
     hiddenConsumers: preview.hidden_consumers,
     twice: preview.written_twice,
+    twiceUnknown: preview.written_twice_unknown,
     toClean: preview.files_to_clean,
     sinksToClean: preview.outputs_to_clean ?? 0,
     leftOver: preview.files_left_by_undone_runs ?? null,
@@ -87,6 +90,7 @@ export function summaryOfRequest(kept: Kept): ChangeSummary | undefined {
     consumers: valuesOf(kept.consumers, (value) => (isNumber(value) ? value : undefined)),
     hiddenConsumers: isNumber(kept.hidden_consumers) ? kept.hidden_consumers : 0,
     twice: listOf(kept.written_twice, isText),
+    twiceUnknown: listOf(kept.written_twice_unknown, isText),
     toClean: isNumber(kept.files_to_clean) ? kept.files_to_clean : 0,
     sinksToClean: isNumber(kept.outputs_to_clean) ? kept.outputs_to_clean : 0,
     leftOver: kept.files_left_by_undone_runs === undefined ? 0 : numberOrNull(kept.files_left_by_undone_runs),

@@ -33,6 +33,7 @@ describe("a change of a sharded job", () => {
       consumers: { report: 2 },
       hidden_consumers: 1,
       written_twice: [],
+      written_twice_unknown: [],
       files_to_clean: 0,
       outputs_to_clean: 0,
       files_left_by_undone_runs: 0,

@@ -14,6 +14,7 @@ import {
   neverReadInWords,
   requestName,
   twiceInWords,
+  twiceTitle,
   undoneInWords,
 } from "./words";
 
@@ -31,6 +32,7 @@ const PREVIEW: Preview = {
   consumers: { report: 7 },
   hidden_consumers: 2,
   written_twice: ["/lake/clean"],
+  written_twice_unknown: [],
   files_to_clean: 0,
   outputs_to_clean: 0,
   files_left_by_undone_runs: 0,
@@ -136,9 +138,19 @@ describe("a preview", () => {
 
 describe("rows that would come twice", () => {
   it("are said with where and for whom", () => {
-    expect(twiceInWords(["/lake/out"])).toContain("to /lake/out again");
-    expect(twiceInWords(["/lake/out"])).toContain("Everyone who reads that output finds them twice.");
-    expect(twiceInWords(["/a", "/b"])).toContain("to /a, /b again");
+    expect(twiceInWords(["/lake/out"], [])).toContain("to /lake/out again");
+    expect(twiceInWords(["/lake/out"], [])).toMatch(/Everyone who reads that output finds them twice\.$/);
+    expect(twiceInWords(["/a", "/b"], [])).toContain("to /a, /b again");
+    expect(twiceTitle(["/a"], [])).toBe("The output would contain duplicate rows");
+  });
+  it("are said to be uncertain where it is not known what a table holds", () => {
+    const table = "conn:dw#public.dim";
+    expect(twiceTitle([table], [table])).toBe("The output may contain duplicate rows");
+    expect(twiceTitle(["/a", table], [table])).toBe("The output would contain duplicate rows");
+    expect(twiceInWords(["/a", table], [table])).toContain(
+      `Whether the undone runs have published to ${table} is not known here`,
+    );
+    expect(twiceInWords([table], [table])).not.toContain("finds them twice");
   });
   it.each<[ChangeSpec | undefined, string]>([
     [{ kind: "reset", clean: false }, "clean"],

@@ -171,13 +171,30 @@ export function factsOf(summary: ChangeSummary): Fact[] {
   ];
 }
 
-/** The headline over `twiceInWords`. */
-export const TWICE = "The output would contain duplicate rows";
+/** Whether of no target it is known that it would hold rows twice. */
+export function isUncertain(targets: readonly string[], unknown: readonly string[]): boolean {
+  return targets.every((target) => unknown.includes(target));
+}
 
-/** Say where the rows of a change would be twice, and why. */
-export function twiceInWords(targets: readonly string[]): string {
-  const there = targets.length === 1 ? "that output" : "those outputs";
-  return `The next runs read the same input again and write its rows to ${targets.join(", ")} again, where the rows written before remain. Everyone who reads ${there} finds them twice.`;
+/** The headline over `twiceInWords`. `unknown`: the targets of which it is not known. */
+export function twiceTitle(targets: readonly string[], unknown: readonly string[]): string {
+  return `The output ${isUncertain(targets, unknown) ? "may" : "would"} contain duplicate rows`;
+}
+
+/** Say where the rows of a change would be twice, and why; of `unknown` targets, that this is not known. */
+export function twiceInWords(targets: readonly string[], unknown: readonly string[]): string {
+  const surely = targets.filter((target) => !unknown.includes(target));
+  const there = surely.length === 1 ? "that output" : "those outputs";
+  const words = [];
+  if (surely.length > 0)
+    words.push(
+      `The next runs read the same input again and write its rows to ${surely.join(", ")} again, where the rows written before remain. Everyone who reads ${there} finds them twice.`,
+    );
+  if (unknown.length > 0)
+    words.push(
+      `Whether the undone runs have published to ${unknown.join(", ")} is not known here: only the database could tell. If they have, their rows remain, and the next runs write them again; if not, no row will be there twice. The command line looks there, with --dry-run.`,
+    );
+  return words.join(" ");
 }
 
 /** What can be done so that an output does not get the same rows twice. */

@@ -5,7 +5,9 @@ import { inFull } from "../words/number";
 export function stillToDo(job: Pick<Job, "due_run_number" | "cleaning">): string[] {
   const said: string[] = [];
   if (job.due_run_number != null)
-    said.push(`Run ${job.due_run_number} is committed and still to be published. The next run does that first.`);
+    said.push(
+      `Run ${job.due_run_number} is committed and still to be published. The next run does that first, and ends there if it fails: the log of its task says why, and what to do.`,
+    );
   if (job.cleaning) said.push("What undone runs published is still to be removed. The next run does that first.");
   return said;
 }

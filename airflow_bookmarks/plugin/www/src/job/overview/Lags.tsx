@@ -22,7 +22,7 @@ export function Lags({ job }: { job: string }) {
   return (
     <OnDemand
       title="Lag"
-      hint="How far the job is behind its sources. For folders that the API server may not list: what the last run recorded."
+      hint="How far the job is behind its sources. For folders and tables that the API server may not look at: what the last run recorded."
       job={job}
       useAnswer={useLag}
     >

@@ -24,7 +24,7 @@ export function NextRun({ job }: { job: string }) {
   return (
     <OnDemand
       title="Next run"
-      hint="What a run would read if it started now. For folders that the API server may not list: what the last run recorded."
+      hint="What a run would read if it started now. For folders and tables that the API server may not look at: what the last run recorded."
       job={job}
       useAnswer={usePending}
     >

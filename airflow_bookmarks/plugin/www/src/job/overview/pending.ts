@@ -4,7 +4,7 @@ import { amountsInWords, count, inBytes, inFull } from "../../words/number";
 /** Say what the next run would do, in one sentence. */
 export function pendingWords(pending: Pending): string {
   if (pending.unknown === null && pending.contexts.some(isRecorded)) {
-    return "The files were not listed, so it is not known what is new. What earlier runs recorded is shown below.";
+    return "The page has looked at no file or table, so it is not known what is new. What earlier runs recorded is shown below.";
   }
   if (!pending.is_known) return `Not known before the run: ${pending.unknown ?? "a source can't be looked at"}`;
   if (pending.is_empty) return "There is nothing new: the next run would be empty.";
