@@ -104,7 +104,7 @@ def shows_nothing(output: StoredOutput, databases: DatabaseAccess) -> bool:
 
     Raises:
         LookRefusedError: only a database could tell, and this process may ask none.
-        CleanRefusedError: its sink fails to tell.
+        SourceError: its sink fails to tell.
     """
     run, entry = output.run, output.entry
     if _is_never_shown(output):
@@ -114,7 +114,7 @@ def shows_nothing(output: StoredOutput, databases: DatabaseAccess) -> bool:
         return False
     if present_permission() is not None and not entry.lies_in_files:  # those are looked at below its prefixes alone
         raise LookRefusedError.of_database(entry.target)
-    with _refusing(output):
+    with own_errors(entry.sink):
         return sink.is_unpublished(output)
 
 
