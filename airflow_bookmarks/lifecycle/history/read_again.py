@@ -100,7 +100,9 @@ def _would_be_twice(store: BookmarkStore, output: StoredOutput) -> bool | None:
     try:
         return not shows_nothing(output, store.databases)
     except (BookmarkError, OSError) as error:
-        log.warning("bookmark: whether %s was published is not known, so the preview counts it as published: %s", output, error)
+        log.warning(
+            "bookmark: whether %s was published is not known, so the preview counts it as published: %s", output, error
+        )
         return None
 
 
