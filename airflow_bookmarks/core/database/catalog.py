@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 from airflow_bookmarks.core.database.dialects.quoting import is_mysql, quoted, text_literal
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from airflow_bookmarks.core.database.dialect import DialectName
 
 
+_IN_TWO_PARTS = re.compile(r"`((?:[^`]|``)+)`\.`((?:[^`]|``)+)`")
 _OF_CONNECTION = {"postgresql": "current_schema()", "mysql": "database()", "mariadb": "database()", "sqlite": "'main'"}
 
 
@@ -102,6 +104,32 @@ def engine_query(dialect: DialectName, table: SinkTable) -> str | None:
         "JOIN information_schema.engines e ON e.engine = t.engine "
         f"WHERE t.table_schema = {schema} AND t.table_name = {name}"
     )
+
+
+def view_query(dialect: DialectName, table: SinkTable) -> str | None:
+    """Return the query for what a view selects; no rows: it is none. None where `engine_query` is None as well."""
+    if not is_mysql(dialect):
+        return None
+    schema, name = _place(dialect, table)
+    return f"SELECT view_definition FROM information_schema.views WHERE table_schema = {schema} AND table_name = {name}"
+
+
+def tables_of_view(definition: str) -> set[SinkTable]:
+    """Return the tables that a view of MySQL may select from: all that its definition names in two parts.
+
+    Columns are named like that too, after the alias of their table.
+
+    Example:
+        >>> sorted(map(str, tables_of_view("select `b`.`id` AS `k` from `dw`.`base` `b`")))
+        ['b.id', 'dw.base']
+    """
+    found = _IN_TWO_PARTS.findall(definition)
+    return {SinkTable.of_parts([part.replace("``", "`") for part in parts]) for parts in found}
+
+
+def schema_is_there(dialect: DialectName, schema: str) -> str:
+    """Return the query that has a row if there is a schema of MySQL of that name."""
+    return f"SELECT 1 FROM information_schema.schemata WHERE schema_name = {text_literal(dialect, schema)}"
 
 
 def tables_query(dialect: DialectName, schema: str | None, prefix: str) -> str:

@@ -27,6 +27,13 @@ if TYPE_CHECKING:
 
 TOKEN_TABLE = "_bookmarks_tokens"  # noqa: S105 (a table of fences)
 
+# Codes of a transaction that was rolled back only because another one was at work at the same time: a deadlock, and
+# rows that have changed since its snapshot (under another isolation level than usual). PostgreSQL, MySQL, MariaDB.
+ENDED_FOR_OTHERS = frozenset({"40P01", "40001", "1213", "1020"})
+
+# How long a publisher may be silent between two statements: it has nothing to do there.
+_SILENT_S = 300
+
 
 @dataclass(frozen=True, slots=True)
 class TokenRow:
@@ -185,8 +192,14 @@ def create_target(
     new, like, names = target.sql(dialect), stage.sql(dialect), names_of(dialect, columns)
     key = f"PRIMARY KEY ({names_of(dialect, keys)})" if keys else ""
     if dialect == "postgresql":
+        # Two that make it at the same time would both find none, and one of them would fail.
+        alone = f"SELECT pg_advisory_xact_lock(hashtext({text_literal(dialect, new)}))"
         made = f"CREATE TABLE IF NOT EXISTS {new} (LIKE {like}{', ' if key else ''}{key})"
-        return [made, *([] if flag is None else [f"ALTER TABLE {new} DROP COLUMN IF EXISTS {quoted(dialect, flag)}"])]
+        return [
+            alone,
+            made,
+            *([] if flag is None else [f"ALTER TABLE {new} DROP COLUMN IF EXISTS {quoted(dialect, flag)}"]),
+        ]
     if is_mysql(dialect):
         made = f" ({key})" if key else ""
         return [f"CREATE TABLE IF NOT EXISTS {new}{made} ENGINE=InnoDB AS SELECT {names} FROM {like} WHERE 1 = 0"]
@@ -198,9 +211,33 @@ def create_target(
     return [made, f"CREATE UNIQUE INDEX IF NOT EXISTS {index} ON {on}"]
 
 
+def prepare_only(dialect: DialectName, statement: str) -> list[str]:
+    """Return the statements by which MySQL reads another one, and refuses what it would refuse of it, but runs it not.
+
+    Example:
+        >>> prepare_only("mysql", "DROP TABLE dim")
+        ["SET @_bm = 'DROP TABLE dim'", 'PREPARE _bm FROM @_bm', 'DEALLOCATE PREPARE _bm']
+    """
+    return [f"SET @_bm = {text_literal(dialect, statement)}", "PREPARE _bm FROM @_bm", "DEALLOCATE PREPARE _bm"]
+
+
 def commits_ddl(dialect: DialectName) -> bool:
     """Whether a CREATE or DROP commits the transaction that it is in."""
     return is_mysql(dialect)
+
+
+def bound_silence(dialect: DialectName) -> list[str]:
+    """Return the statements, before the publish, by which a server gives up a publisher that is heard no more.
+
+    Its machine may be gone, or stand still. Until its transaction ends nobody else can publish, and by default that
+    takes hours, or for ever.
+    """
+    return [f"SET SESSION wait_timeout = {_SILENT_S}"] if is_mysql(dialect) else []
+
+
+def bound_silence_within(dialect: DialectName) -> list[str]:
+    """Return the same within the transaction: where a pooler lends the session to others afterwards, it ends there."""
+    return [f"SET LOCAL idle_in_transaction_session_timeout = '{_SILENT_S}s'"] if dialect == "postgresql" else []
 
 
 def empty_table(dialect: DialectName, target: SinkTable, *, rehearses: bool = False) -> str:
