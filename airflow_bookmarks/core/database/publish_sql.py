@@ -192,11 +192,9 @@ def create_target(
     new, like, names = target.sql(dialect), stage.sql(dialect), names_of(dialect, columns)
     key = f"PRIMARY KEY ({names_of(dialect, keys)})" if keys else ""
     if dialect == "postgresql":
-        # Two that make it at the same time would both find none, and one of them would fail.
-        alone = f"SELECT pg_advisory_xact_lock(hashtext({text_literal(dialect, new)}))"
         made = f"CREATE TABLE IF NOT EXISTS {new} (LIKE {like}{', ' if key else ''}{key})"
         return [
-            alone,
+            *wait_for_others(dialect, target),
             made,
             *([] if flag is None else [f"ALTER TABLE {new} DROP COLUMN IF EXISTS {quoted(dialect, flag)}"]),
         ]
@@ -226,18 +224,40 @@ def commits_ddl(dialect: DialectName) -> bool:
     return is_mysql(dialect)
 
 
-def bound_silence(dialect: DialectName) -> list[str]:
-    """Return the statements, before the publish, by which a server gives up a publisher that is heard no more.
+def prepare_session(dialect: DialectName) -> list[str]:
+    """Return the statements before the transaction of a publish, for what MySQL keeps by session.
 
-    Its machine may be gone, or stand still. Until its transaction ends nobody else can publish, and by default that
-    takes hours, or for ever.
+    How long the publisher may be silent. Its machine may be gone, or stand still; until its transaction ends nobody
+    else can publish, and by default that takes hours, or for ever. And that rows which are deleted keep others from
+    inserting between them: of two jobs that overwrite a table the second one deletes what the first has inserted.
     """
-    return [f"SET SESSION wait_timeout = {_SILENT_S}"] if is_mysql(dialect) else []
+    if not is_mysql(dialect):
+        return []
+    return [f"SET SESSION wait_timeout = {_SILENT_S}", "SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ"]
 
 
-def bound_silence_within(dialect: DialectName) -> list[str]:
-    """Return the same within the transaction: where a pooler lends the session to others afterwards, it ends there."""
-    return [f"SET LOCAL idle_in_transaction_session_timeout = '{_SILENT_S}s'"] if dialect == "postgresql" else []
+def prepare_transaction(dialect: DialectName) -> list[str]:
+    """Return the first statements of that transaction, for what PostgreSQL keeps by transaction.
+
+    Where a pooler lends the session to others afterwards, they don't get it.
+    """
+    if dialect != "postgresql":
+        return []
+    return [
+        "SET TRANSACTION ISOLATION LEVEL READ COMMITTED",
+        f"SET LOCAL idle_in_transaction_session_timeout = '{_SILENT_S}s'",
+    ]
+
+
+def wait_for_others(dialect: DialectName, target: SinkTable) -> list[str]:
+    """Return the statements after which nobody else makes or overwrites a table, until the transaction ends.
+
+    In PostgreSQL a DELETE does not see what others have inserted and not committed: of two that overwrite a table the
+    rows of both would stay. Of two that make it one would fail. Elsewhere rows and tables are locked by that.
+    """
+    if dialect != "postgresql":
+        return []
+    return [f"SELECT pg_advisory_xact_lock(hashtext({text_literal(dialect, target.sql(dialect))}))"]
 
 
 def empty_table(dialect: DialectName, target: SinkTable, *, rehearses: bool = False) -> str:

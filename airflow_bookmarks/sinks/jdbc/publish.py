@@ -120,7 +120,7 @@ class _Transaction:
         if publish_sql.commits_ddl(self.database.dialect):
             for each in self._steps:
                 each.create_target_before()
-        for statement in publish_sql.bound_silence(self.database.dialect):
+        for statement in publish_sql.prepare_session(self.database.dialect):
             self.database.execute(statement)
         done = self._committed()
         for output in done:
@@ -132,7 +132,7 @@ class _Transaction:
         for left in reversed(range(_ATTEMPTS)):
             try:
                 with self.database.transaction():
-                    for statement in publish_sql.bound_silence_within(self.database.dialect):
+                    for statement in publish_sql.prepare_transaction(self.database.dialect):
                         self.database.execute(statement)
                     return self._done()
             except DatabaseError as error:
@@ -305,6 +305,9 @@ class _Step:
 
     def remove(self, columns: Sequence[str]) -> int:
         """Remove those rows of the target that go whatever comes; return how many."""
+        if self.of.target.is_overwritten:
+            for statement in publish_sql.wait_for_others(self.database.dialect, self.table):
+                self.database.execute(statement)
         return sum([self.database.execute(each) for each in self._statements(columns)[: self.of.target.removals]])
 
     def add(self, columns: Sequence[str], removed: int) -> _Done:

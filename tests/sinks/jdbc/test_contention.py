@@ -12,6 +12,7 @@ import pytest
 from airflow_bookmarks.core.database import publish_sql
 from airflow_bookmarks.core.database.publish_sql import TokenRow
 from airflow_bookmarks.core.database.upsert import Upsert
+from airflow_bookmarks.core.rules.mode import Mode
 from airflow_bookmarks.core.run import RunKey
 from airflow_bookmarks.databases.database import Database, open_database
 from airflow_bookmarks.databases.login import DatabaseLogin
@@ -113,6 +114,41 @@ def test_two_jobs_that_make_one_table_both_publish(
             wait_for_a_lock(ground, publisher)
         assert publisher.result() == 1
         assert ground.all_rows() == [("1", "a")]
+
+
+@pytest.mark.parametrize("isolation", ["READ COMMITTED", "REPEATABLE READ"])
+@pytest.mark.parametrize("rows_before", [0, 2])
+def test_of_two_jobs_that_overwrite_a_table_the_later_one_leaves_its_rows_alone(
+    login: DatabaseLogin, blobs: BlobStore, pool: ThreadPoolExecutor, isolation: str, rows_before: int
+) -> None:
+    ground = TableGround(login, blobs, columns=ID_NAME, mode=Mode.OVERWRITE)
+    for _ in range(rows_before):
+        ground.execute("INSERT INTO dim VALUES (0, 'before')")
+    output = ground.staged_output(RunKey(1, 1), [(1, "mine"), (2, "mine")])
+    with default_isolation(ground, isolation), somebody(ground) as other:
+        for statement in publish_sql.wait_for_others(login.dialect, ground.table):
+            other.execute(statement)
+        other.execute("DELETE FROM dim")
+        other.execute("INSERT INTO dim VALUES (9, 'of another job')")
+        publisher = pool.submit(publish, ground, output)
+        wait_for_a_lock(ground, publisher)
+    assert publisher.result() == 2
+    assert ground.all_rows() == [(1, "mine"), (2, "mine")]
+
+
+@contextmanager
+def default_isolation(ground: TableGround, level: str) -> Iterator[None]:
+    """Let sessions that begin within the block have an isolation level unless they ask for another one."""
+    name = level.lower() if ground.login.dialect == "postgresql" else level.replace(" ", "-")
+    if ground.login.dialect == "postgresql":
+        ground.execute(f"ALTER DATABASE {ground.login.database} SET default_transaction_isolation = '{name}'")
+        yield
+        return
+    ground.execute(f"SET GLOBAL tx_isolation = '{name}'")
+    try:
+        yield
+    finally:
+        ground.execute("SET GLOBAL tx_isolation = DEFAULT")
 
 
 def test_publisher_that_is_heard_no_more_blocks_nobody_for_ever(
