@@ -20,9 +20,16 @@ _IN_TWO_PARTS = re.compile(r"`((?:[^`]|``)+)`\.`((?:[^`]|``)+)`")
 _OF_CONNECTION = {"postgresql": "current_schema()", "mysql": "database()", "mariadb": "database()", "sqlite": "'main'"}
 
 
-def schema_query(dialect: DialectName) -> str:
-    """Return the query for the schema of tables that are named without one."""
-    return f"SELECT {_OF_CONNECTION[dialect]}"
+def schema_query(dialect: DialectName, name: str) -> str:
+    """Return the query for the schema of a table that is named without one: where it is found, or would be made."""
+    if dialect != "postgresql":
+        return f"SELECT {_OF_CONNECTION[dialect]}"
+    # A search path may lead to a table behind its first schema, as whoever reads the table finds it.
+    found = text_literal(dialect, SinkTable(None, name).sql(dialect))
+    return (
+        "SELECT coalesce((SELECT n.nspname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace "
+        f"WHERE c.oid = to_regclass({found}) AND n.nspname <> 'pg_catalog'), {_OF_CONNECTION[dialect]})"
+    )
 
 
 def columns_query(dialect: DialectName, table: SinkTable) -> str:

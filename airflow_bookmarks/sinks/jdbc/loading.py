@@ -241,7 +241,7 @@ def resolved(database: Database, table: SinkTable) -> SinkTable:
     """
     if table.schema is not None:
         return table
-    ((schema,),) = database.rows(catalog.schema_query(database.dialect))
+    ((schema,),) = database.rows(catalog.schema_query(database.dialect, table.name))
     if schema is None:
         raise OptionError(
             f"the table {table} is named without a schema, and the login leads to none. {_LEFT} Name it as "

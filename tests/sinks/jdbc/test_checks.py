@@ -6,10 +6,13 @@ from collections.abc import Iterator
 
 import pytest
 
+from airflow_bookmarks.core.database.sink_table import SinkTable
 from airflow_bookmarks.core.errors import DatabaseError, OptionError, PublishError
 from airflow_bookmarks.core.run import RunKey
+from airflow_bookmarks.databases.database import open_database
 from airflow_bookmarks.databases.login import DatabaseLogin
 from airflow_bookmarks.sinks.jdbc.columns import FrameColumns
+from airflow_bookmarks.sinks.jdbc.loading import resolved
 from airflow_bookmarks.store.blobs import BlobStore
 from tests.databases.servers import new_database
 from tests.sinks.jdbc.table_ground import TableGround
@@ -60,6 +63,19 @@ def test_target_in_no_database_is_refused(maria: DatabaseLogin, blobs: BlobStore
     ground = TableGround(maria, blobs, columns=[("id", "int")], is_there=False, of_schema="not_there")
     with pytest.raises(PublishError, match=r"no database 'not_there' for .*Nothing was written or committed"):
         ground.staged_output(RunKey(1, 1), [(1,)])
+
+
+def test_table_without_a_schema_is_the_one_that_the_search_path_leads_to(pg: DatabaseLogin) -> None:
+    """Else its rows would go to a new table of that name, which whoever reads the other one never sees."""
+    with open_database(pg) as admin:
+        for statement in ("CREATE SCHEMA app", "CREATE TABLE public.dim (id int)"):
+            admin.execute(statement)
+        admin.execute(f"ALTER DATABASE {pg.database} SET search_path = app, public")
+    with open_database(pg) as database:
+        found = [resolved(database, SinkTable(None, name)) for name in ("dim", "new")]
+        assert list(map(str, found)) == ["public.dim", "app.new"]
+        database.execute("CREATE TABLE app.dim (id int)")
+        assert str(resolved(database, SinkTable(None, "dim"))) == "app.dim"
 
 
 def test_view_of_a_table_without_transactions_is_refused(maria: DatabaseLogin, blobs: BlobStore) -> None:
