@@ -31,6 +31,9 @@ TOKEN_TABLE = "_bookmarks_tokens"  # noqa: S105 (a table of fences)
 # rows that have changed since its snapshot (under another isolation level than usual). PostgreSQL, MySQL, MariaDB.
 ENDED_FOR_OTHERS = frozenset({"40P01", "40001", "1213", "1020"})
 
+# Codes of a statement that has waited too long for a lock.
+WAITED_IN_VAIN = frozenset({"55P03", "1205"})
+
 # How long a publisher may be silent between two statements: it has nothing to do there.
 _SILENT_S = 300
 

@@ -41,6 +41,11 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+_HELD_BY_OTHERS = (
+    "Another session holds rows or tables that the publish needs, and it has waited as long as the database lets it. A "
+    "publisher that stands still loses them after five minutes; who else it is, pg_blocking_pids() of PostgreSQL or "
+    "information_schema.innodb_lock_waits of MariaDB tells: end that transaction, and run the job again."
+)
 # In each of them another transaction has got on: of so many jobs that write to one table the last one is through.
 _ATTEMPTS = 10
 
@@ -97,7 +102,10 @@ class TablePublication:
             with reached(self.databases, self.address, stays) as database:
                 return _Transaction(self.tables, database).run()
         except SourceError as error:
-            if not (isinstance(error.__cause__, DatabaseError) and error.__cause__.is_lost):
+            cause = error.__cause__
+            if isinstance(cause, DatabaseError) and cause.code in publish_sql.WAITED_IN_VAIN:
+                raise SourceError(f"{error} {_HELD_BY_OTHERS}") from cause
+            if not (isinstance(cause, DatabaseError) and cause.is_lost):
                 raise
             lost = error
         # The reply may be lost of what was done.

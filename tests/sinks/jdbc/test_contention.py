@@ -12,6 +12,7 @@ import pytest
 from airflow_bookmarks.core.database import publish_sql
 from airflow_bookmarks.core.database.publish_sql import TokenRow
 from airflow_bookmarks.core.database.upsert import Upsert
+from airflow_bookmarks.core.errors import SourceError
 from airflow_bookmarks.core.rules.mode import Mode
 from airflow_bookmarks.core.run import RunKey
 from airflow_bookmarks.databases.database import Database, open_database
@@ -82,6 +83,25 @@ def test_publish_that_gives_way_in_a_deadlock_is_begun_anew(
         other.rows(token(ground, output).read() + " FOR UPDATE")
     assert publisher.result() == 2
     assert (ground.all_rows(), token_of(ground)) == ([(1, "a"), (2, "b")], (1, 2))
+
+
+def test_publish_that_waits_in_vain_says_who_may_hold_it_up(login: DatabaseLogin, blobs: BlobStore) -> None:
+    ground = TableGround(login, blobs, columns=ID_NAME)
+    output = ground.staged_output(RunKey(1, 1), [(1, "a")])
+    is_pg = login.dialect == "postgresql"
+    if is_pg:
+        ground.execute(f"ALTER DATABASE {login.database} SET lock_timeout = '1s'")
+    else:
+        ground.execute("SET GLOBAL innodb_lock_wait_timeout = 1")
+    try:
+        with somebody(ground) as other:
+            other.execute(token(ground, output).note(0))
+            with pytest.raises(SourceError, match=r"(?i)lock.*Nothing of it was published.*end that transaction"):
+                publish(ground, output)
+    finally:
+        if not is_pg:
+            ground.execute("SET GLOBAL innodb_lock_wait_timeout = DEFAULT")
+    assert publish(ground, output) == 1
 
 
 def test_publishers_in_snapshots_publish_once(
