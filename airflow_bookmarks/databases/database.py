@@ -5,7 +5,8 @@ literal means the same wherever it is read, each session has these settings:
 
     PostgreSQL       UTC, ISO dates, intervals of ISO 8601, floats with all digits, bytes in hexadecimal, money without
                      signs of a country, standard_conforming_strings
-    MySQL, MariaDB   UTC, utf8mb4, and a fixed sql_mode: strict, "text" is text, and a backslash is a letter like others
+    MySQL, MariaDB   UTC, utf8mb4, a fixed sql_mode (strict, "text" is text, and a backslash is a letter like others),
+                     all rows of a query, and statements that change all rows of a table
     SQLite           foreign keys are checked; a lock of another process is waited for
 """
 
@@ -36,7 +37,13 @@ T = TypeVar("T")
 _LOCK_WAIT_S = 60
 
 _SQL_MODE = "STRICT_TRANS_TABLES,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION,NO_BACKSLASH_ESCAPES"
-_SETTINGS_OF_MYSQL = ("SET time_zone = '+00:00'", f"SET sql_mode = '{_SQL_MODE}'")
+_ALL_ROWS_OF_MYSQL = "SET sql_select_limit = 18446744073709551615"  # DEFAULT would be what the server says
+_SETTINGS_OF_MYSQL = (
+    "SET time_zone = '+00:00'",
+    f"SET sql_mode = '{_SQL_MODE}'",
+    _ALL_ROWS_OF_MYSQL,
+    "SET sql_safe_updates = 0",
+)
 _SETTINGS: Mapping[DialectName, tuple[str, ...]] = {
     "postgresql": (
         "SET TIME ZONE 'UTC'",
@@ -66,6 +73,14 @@ def session_settings(dialect: DialectName) -> str | None:
     if is_mysql(dialect):
         return f"SET {', '.join(each.removeprefix('SET ') for each in _SETTINGS[dialect])}"
     return "; ".join(_SETTINGS[dialect]) if dialect == "postgresql" else None
+
+
+def reading_settings(dialect: DialectName) -> str | None:
+    """Return the setting without which Spark would read a part of the rows of a query, and no error; None: no such.
+
+    The others are not for Spark: what a query of the user's means there is for the server to say.
+    """
+    return _ALL_ROWS_OF_MYSQL if is_mysql(dialect) else None
 
 
 class Database:

@@ -177,6 +177,21 @@ def test_session_of_mariadb_is_in_utc_and_strict(mariadb_server: DatabaseServer)
             admin.execute(f"SET GLOBAL sql_mode = {quoted(before[1])}")
 
 
+def test_session_of_mariadb_gets_all_rows_and_may_change_them(mariadb_server: DatabaseServer) -> None:
+    """A limit of the server would hide rows, columns of a table and stage tables, and no error would say so."""
+    with new_database(mariadb_server) as login, open_database(login) as admin:
+        admin.execute("SET GLOBAL sql_select_limit = 2")
+        admin.execute("SET GLOBAL sql_safe_updates = 1")
+        try:
+            with open_database(login) as database:
+                database.execute("CREATE TABLE many AS SELECT seq FROM seq_1_to_5")
+                assert len(database.rows("SELECT seq FROM many")) == 5
+                assert database.execute("DELETE FROM many") == 5
+        finally:
+            admin.execute("SET GLOBAL sql_select_limit = DEFAULT")
+            admin.execute("SET GLOBAL sql_safe_updates = DEFAULT")
+
+
 # ---- transactions
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -74,6 +75,18 @@ def test_each_row_is_read_once(lake: Lake, shop: Shop) -> None:
     assert [run(lake), run(lake)] == [[1, 2, 3], []]
     add(shop, 4)
     assert run(lake) == [4]
+
+
+@pytest.mark.parametrize("how", [{}, {"partitions": 2}], ids=str)
+def test_limit_of_the_server_hides_no_rows(lake: Lake, mariadb_server: Any, how: dict[str, Any]) -> None:
+    """MariaDB would return a part of the rows, and no error: those behind it would be lost."""
+    with new_database(mariadb_server) as login:
+        shop = Shop(login)
+        shop.run("CREATE TABLE orders (id int PRIMARY KEY)")
+        shop.run("INSERT INTO orders SELECT seq FROM seq_1_to_9")
+        lake.store.databases = KnownLogin(replace(login, parameters={"sessionVariables": "sql_select_limit=2"}))
+        assert run(lake, **how) == [1, 2, 3, 4, 5, 6, 7, 8, 9]
+        assert run(lake, **how) == []
 
 
 def test_each_action_reads_the_same_window(lake: Lake, shop: Shop) -> None:

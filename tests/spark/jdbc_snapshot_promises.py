@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -103,6 +104,18 @@ def test_inserts_updates_and_deletes_are_seen_once(lake: Lake, shop: Shop) -> No
     shop.run("DELETE FROM prices WHERE id = 2")
     assert run(lake) == [(1, "one", 11, "update"), (2, "two", 20, "delete"), (3, "three", 30, "insert")]
     assert run(lake) == []
+
+
+def test_limit_of_the_server_makes_no_deletes(lake: Lake, mariadb_server: Any) -> None:
+    """MariaDB would return a part of the rows, and no error: the rest would pass for deleted."""
+    with new_database(mariadb_server) as login:
+        shop = Shop(login)
+        shop.run("CREATE TABLE prices (id int PRIMARY KEY)")
+        shop.run("INSERT INTO prices SELECT seq FROM seq_1_to_9")
+        for limit in ({}, {"sessionVariables": "sql_select_limit=2"}):
+            lake.store.databases = KnownLogin(replace(login, parameters=limit))
+            found = run(lake)
+        assert found == []
 
 
 def test_update_to_the_same_value_and_a_row_that_comes_back_as_it_was_are_no_changes(lake: Lake, shop: Shop) -> None:

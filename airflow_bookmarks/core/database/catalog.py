@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 from airflow_bookmarks.core.database.dialects.quoting import is_mysql, quoted, text_literal
@@ -15,12 +16,20 @@ if TYPE_CHECKING:
     from airflow_bookmarks.core.database.dialect import DialectName
 
 
+_IN_TWO_PARTS = re.compile(r"`((?:[^`]|``)+)`\.`((?:[^`]|``)+)`")
 _OF_CONNECTION = {"postgresql": "current_schema()", "mysql": "database()", "mariadb": "database()", "sqlite": "'main'"}
 
 
-def schema_query(dialect: DialectName) -> str:
-    """Return the query for the schema of tables that are named without one."""
-    return f"SELECT {_OF_CONNECTION[dialect]}"
+def schema_query(dialect: DialectName, name: str) -> str:
+    """Return the query for the schema of a table that is named without one: where it is found, or would be made."""
+    if dialect != "postgresql":
+        return f"SELECT {_OF_CONNECTION[dialect]}"
+    # A search path may lead to a table behind its first schema, as whoever reads the table finds it.
+    found = text_literal(dialect, SinkTable(None, name).sql(dialect))
+    return (
+        "SELECT coalesce((SELECT n.nspname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace "
+        f"WHERE c.oid = to_regclass({found}) AND n.nspname <> 'pg_catalog'), {_OF_CONNECTION[dialect]})"
+    )
 
 
 def columns_query(dialect: DialectName, table: SinkTable) -> str:
@@ -102,6 +111,32 @@ def engine_query(dialect: DialectName, table: SinkTable) -> str | None:
         "JOIN information_schema.engines e ON e.engine = t.engine "
         f"WHERE t.table_schema = {schema} AND t.table_name = {name}"
     )
+
+
+def view_query(dialect: DialectName, table: SinkTable) -> str | None:
+    """Return the query for what a view selects; no rows: it is none. None where `engine_query` is None as well."""
+    if not is_mysql(dialect):
+        return None
+    schema, name = _place(dialect, table)
+    return f"SELECT view_definition FROM information_schema.views WHERE table_schema = {schema} AND table_name = {name}"
+
+
+def tables_of_view(definition: str) -> set[SinkTable]:
+    """Return the tables that a view of MySQL may select from: all that its definition names in two parts.
+
+    Columns are named like that too, after the alias of their table.
+
+    Example:
+        >>> sorted(map(str, tables_of_view("select `b`.`id` AS `k` from `dw`.`base` `b`")))
+        ['b.id', 'dw.base']
+    """
+    found = _IN_TWO_PARTS.findall(definition)
+    return {SinkTable.of_parts([part.replace("``", "`") for part in parts]) for parts in found}
+
+
+def schema_is_there(dialect: DialectName, schema: str) -> str:
+    """Return the query that has a row if there is a schema of MySQL of that name."""
+    return f"SELECT 1 FROM information_schema.schemata WHERE schema_name = {text_literal(dialect, schema)}"
 
 
 def tables_query(dialect: DialectName, schema: str | None, prefix: str) -> str:

@@ -27,6 +27,16 @@ if TYPE_CHECKING:
 
 TOKEN_TABLE = "_bookmarks_tokens"  # noqa: S105 (a table of fences)
 
+# Codes of a transaction that was rolled back only because another one was at work at the same time: a deadlock, and
+# rows that have changed since its snapshot (under another isolation level than usual). PostgreSQL, MySQL, MariaDB.
+ENDED_FOR_OTHERS = frozenset({"40P01", "40001", "1213", "1020"})
+
+# Codes of a statement that has waited too long for a lock.
+WAITED_IN_VAIN = frozenset({"55P03", "1205"})
+
+# How long a publisher may be silent between two statements: it has nothing to do there.
+_SILENT_S = 300
+
 
 @dataclass(frozen=True, slots=True)
 class TokenRow:
@@ -186,7 +196,11 @@ def create_target(
     key = f"PRIMARY KEY ({names_of(dialect, keys)})" if keys else ""
     if dialect == "postgresql":
         made = f"CREATE TABLE IF NOT EXISTS {new} (LIKE {like}{', ' if key else ''}{key})"
-        return [made, *([] if flag is None else [f"ALTER TABLE {new} DROP COLUMN IF EXISTS {quoted(dialect, flag)}"])]
+        return [
+            *wait_for_others(dialect, target),
+            made,
+            *([] if flag is None else [f"ALTER TABLE {new} DROP COLUMN IF EXISTS {quoted(dialect, flag)}"]),
+        ]
     if is_mysql(dialect):
         made = f" ({key})" if key else ""
         return [f"CREATE TABLE IF NOT EXISTS {new}{made} ENGINE=InnoDB AS SELECT {names} FROM {like} WHERE 1 = 0"]
@@ -198,9 +212,55 @@ def create_target(
     return [made, f"CREATE UNIQUE INDEX IF NOT EXISTS {index} ON {on}"]
 
 
+def prepare_only(dialect: DialectName, statement: str) -> list[str]:
+    """Return the statements by which MySQL reads another one, and refuses what it would refuse of it, but runs it not.
+
+    Example:
+        >>> prepare_only("mysql", "DROP TABLE dim")
+        ["SET @_bm = 'DROP TABLE dim'", 'PREPARE _bm FROM @_bm', 'DEALLOCATE PREPARE _bm']
+    """
+    return [f"SET @_bm = {text_literal(dialect, statement)}", "PREPARE _bm FROM @_bm", "DEALLOCATE PREPARE _bm"]
+
+
 def commits_ddl(dialect: DialectName) -> bool:
     """Whether a CREATE or DROP commits the transaction that it is in."""
     return is_mysql(dialect)
+
+
+def prepare_session(dialect: DialectName) -> list[str]:
+    """Return the statements before the transaction of a publish, for what MySQL keeps by session.
+
+    How long the publisher may be silent. Its machine may be gone, or stand still; until its transaction ends nobody
+    else can publish, and by default that takes hours, or for ever. And that rows which are deleted keep others from
+    inserting between them: of two jobs that overwrite a table the second one deletes what the first has inserted.
+    """
+    if not is_mysql(dialect):
+        return []
+    return [f"SET SESSION wait_timeout = {_SILENT_S}", "SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ"]
+
+
+def prepare_transaction(dialect: DialectName) -> list[str]:
+    """Return the first statements of that transaction, for what PostgreSQL keeps by transaction.
+
+    Where a pooler lends the session to others afterwards, they don't get it.
+    """
+    if dialect != "postgresql":
+        return []
+    return [
+        "SET TRANSACTION ISOLATION LEVEL READ COMMITTED",
+        f"SET LOCAL idle_in_transaction_session_timeout = '{_SILENT_S}s'",
+    ]
+
+
+def wait_for_others(dialect: DialectName, target: SinkTable) -> list[str]:
+    """Return the statements after which nobody else makes or overwrites a table, until the transaction ends.
+
+    In PostgreSQL a DELETE does not see what others have inserted and not committed: of two that overwrite a table the
+    rows of both would stay. Of two that make it one would fail. Elsewhere rows and tables are locked by that.
+    """
+    if dialect != "postgresql":
+        return []
+    return [f"SELECT pg_advisory_xact_lock(hashtext({text_literal(dialect, target.sql(dialect))}))"]
 
 
 def empty_table(dialect: DialectName, target: SinkTable, *, rehearses: bool = False) -> str:

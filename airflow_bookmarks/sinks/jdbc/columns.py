@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from airflow_bookmarks.sinks.jdbc.place import TableTarget
 
 _LEFT = "Nothing was written or committed."
+_MOST_BYTES = 63  # of a name in PostgreSQL
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,9 +35,11 @@ class FrameColumns:
             OptionError: a type has no place in a table, or the target lacks a column, needs another, or does not take
                 one as it is.
         """
+        self._check_any()
         self._check_kept(database)
         declared = {name: kind[0] if kind else "" for name, *kind in self._declared(database)}
         if not declared:
+            self._check_length(database)
             return None
         found = [_matching(name, list(declared), is_case_sensitive=is_case_sensitive) for name in self.names]
         missing = [name for name, there in zip(self._shown(), found, strict=True) if there is None]
@@ -50,6 +53,24 @@ class FrameColumns:
             self._check_types(database, matched, declared)
         self._check_needed(database, matched)
         return matched
+
+    def _check_any(self) -> None:
+        if not self.names:
+            raise self._refused("the frame has no columns, so that no row of it can be told", "Give it at least one.")
+
+    def _check_length(self, database: Database) -> None:
+        """Make sure that PostgreSQL cuts no name off: two would be one, and a later run would not find its columns."""
+        long = [
+            name
+            for name in (self.target.table.name, *self.names)
+            if database.dialect == "postgresql" and len(name.encode()) > _MOST_BYTES
+        ]
+        if long:
+            raise self._refused(
+                f"there is no {self.target} yet, and PostgreSQL keeps {_MOST_BYTES} bytes of a name: it would cut off "
+                f"{', '.join(map(repr, long))}",
+                "Give shorter ones.",
+            )
 
     def _check_kept(self, database: Database) -> None:
         lost = [each for each, given in self._typed(self._shown()) if not assignment.is_kept(database.dialect, given)]

@@ -12,7 +12,7 @@ believed dead may write later still: after the rename it finds no table.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -147,18 +147,32 @@ class TableLoad:
         """Make a table like the target, and drop it.
 
         In its own schema, where that leaves no trace if this process dies: so a right that is missing there shows too.
+        MySQL would keep it: there it is made beside the stage table, and the target itself is only prepared.
         """
         dialect, empty = database.dialect, place.loading
         if publish_sql.commits_ddl(dialect):
             for statement in self.target.creation(dialect, empty, place.table, staged):
                 database.execute(statement)
             database.execute(publish_sql.drop_table(dialect, empty))
+            self._prepare_creation(database, place, staged)
             return
         beside = self.target.table.beside(empty.name)
         with database.transaction():
             for statement in self.target.creation(dialect, beside, place.table, staged):
                 database.execute(statement)
             database.execute(publish_sql.drop_table(dialect, beside))
+
+    def _prepare_creation(self, database: Database, place: StagePlace, staged: Sequence[str]) -> None:
+        """Let MySQL read the statement that makes the target: it refuses a name that no table has, and a right."""
+        dialect, target = database.dialect, self.target.table
+        for statement in self.target.creation(dialect, target, place.table, staged):
+            for each in publish_sql.prepare_only(dialect, statement):
+                database.execute(each)
+        if target.schema is not None and not database.rows(catalog.schema_is_there(dialect, target.schema)):
+            raise PublishError(
+                f"{self.what}: there is no database {target.schema!r} for {self.target}, or the login has no right "
+                f"there. {_LEFT} Make it, or name another one."
+            )
 
     def _check_own_columns(self) -> None:
         upsert = self.target.upsert
@@ -176,14 +190,16 @@ class TableLoad:
                 )
 
     def _check_engine(self, database: Database) -> None:
-        query = catalog.engine_query(database.dialect, self.target.table)
-        for engine, has_transactions in () if query is None else database.rows(query):
-            if has_transactions != "YES":
-                raise self._refused(
-                    f"{self.target} has the engine {engine}, which has no transactions: a publish could be seen, and "
-                    "left, half done",
-                    f"Give it another one (ALTER TABLE {self.target.table} ENGINE=InnoDB).",
-                )
+        for table in _tables_below(database, self.target.table):
+            query = catalog.engine_query(database.dialect, table)
+            for engine, has_transactions in () if query is None else database.rows(query):
+                if has_transactions != "YES":
+                    which = "" if table == self.target.table else f" selects from {table}, which"
+                    raise self._refused(
+                        f"{self.target}{which} has the engine {engine}, which has no transactions: a publish could be "
+                        "seen, and left, half done",
+                        f"Give it another one (ALTER TABLE {table} ENGINE=InnoDB).",
+                    )
 
     def _check_unique(self, database: Database) -> None:
         upsert = self.target.upsert
@@ -205,6 +221,18 @@ class TableLoad:
         return OptionError(f"{self.what}: {why}. {_LEFT} {instead}")
 
 
+def _tables_below(database: Database, table: SinkTable) -> Iterator[SinkTable]:
+    """Yield a table, and of a view of MySQL all that it may select from; its definition may be hidden from a login."""
+    left, seen = [table], {table}
+    while left:
+        yield (each := left.pop())
+        query = catalog.view_query(database.dialect, each)
+        for (definition,) in () if query is None else database.rows(query):
+            new = catalog.tables_of_view(definition or "") - seen
+            left += sorted(new, key=str)
+            seen |= new
+
+
 def resolved(database: Database, table: SinkTable) -> SinkTable:
     """Return a table with its schema: what state names must not depend on who connects.
 
@@ -213,7 +241,7 @@ def resolved(database: Database, table: SinkTable) -> SinkTable:
     """
     if table.schema is not None:
         return table
-    ((schema,),) = database.rows(catalog.schema_query(database.dialect))
+    ((schema,),) = database.rows(catalog.schema_query(database.dialect, table.name))
     if schema is None:
         raise OptionError(
             f"the table {table} is named without a schema, and the login leads to none. {_LEFT} Name it as "

@@ -67,10 +67,14 @@ class TableTarget:
         return self.upsert is not None or self.mode is not Mode.APPEND
 
     @property
+    def is_overwritten(self) -> bool:
+        """Whether its publish deletes all rows that are there."""
+        return self.upsert is None and self.mode is not Mode.APPEND
+
+    @property
     def removals(self) -> int:
         """How many of its `statements` remove rows that go whatever comes: the first ones."""
-        is_overwritten = self.upsert is None and self.mode is not Mode.APPEND
-        return int(is_overwritten or (self.upsert is not None and self.upsert.has_deletes))
+        return int(self.is_overwritten or (self.upsert is not None and self.upsert.has_deletes))
 
     @property
     def flag(self) -> str | None:

@@ -6,7 +6,8 @@
 
 `mine` is the fence under which the run staged, whoever publishes it. So any process may repeat a publish, a second one
 waits for the first and then does nothing, and one that comes after a later run has published does nothing either. The
-sweep drops the stage tables.
+sweep drops the stage tables. A transaction that a database ends in favour of another one is begun anew: two jobs that
+write rows of the same keys in another order wait for each other, and only one of them can go on.
 
 All outputs of a run that go to one database are published by one transaction, in the same order by whoever comes, so
 that no two of them wait for each other:
@@ -39,6 +40,14 @@ if TYPE_CHECKING:
     from airflow_bookmarks.sinks.sink import PublishSteps, StoredOutput
 
 log = logging.getLogger(__name__)
+
+_HELD_BY_OTHERS = (
+    "Another session holds rows or tables that the publish needs, and it has waited as long as the database lets it. A "
+    "publisher that stands still loses them after five minutes; who else it is, pg_blocking_pids() of PostgreSQL or "
+    "information_schema.innodb_lock_waits of MariaDB tells: end that transaction, and run the job again."
+)
+# In each of them another transaction has got on: of so many jobs that write to one table the last one is through.
+_ATTEMPTS = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +107,10 @@ class TablePublication:
             with reached(self.databases, self.address, stays) as database:
                 return _Transaction(self.tables, database).run()
         except SourceError as error:
-            if not (isinstance(error.__cause__, DatabaseError) and error.__cause__.is_lost):
+            cause = error.__cause__
+            if isinstance(cause, DatabaseError) and cause.code in publish_sql.WAITED_IN_VAIN:
+                raise SourceError(f"{error} {_HELD_BY_OTHERS}") from cause
+            if not (isinstance(cause, DatabaseError) and cause.is_lost):
                 raise
             lost = error
         # The reply may be lost of what was done.
@@ -118,15 +130,29 @@ class _Transaction:
     database: Database
 
     def run(self) -> int:
-        database, steps = self.database, self._steps
-        if publish_sql.commits_ddl(database.dialect):
-            for each in steps:
+        if publish_sql.commits_ddl(self.database.dialect):
+            for each in self._steps:
                 each.create_target_before()
-        with database.transaction():
-            done = self._done()
+        for statement in publish_sql.prepare_session(self.database.dialect):
+            self.database.execute(statement)
+        done = self._committed()
         for output in done:
             output.log()
         return sum(output.rows for output in done)
+
+    def _committed(self) -> Sequence[_Done]:
+        """Run the transaction, anew where the database has ended it for the sake of another one."""
+        for left in reversed(range(_ATTEMPTS)):
+            try:
+                with self.database.transaction():
+                    for statement in publish_sql.prepare_transaction(self.database.dialect):
+                        self.database.execute(statement)
+                    return self._done()
+            except DatabaseError as error:
+                if error.code not in publish_sql.ENDED_FOR_OTHERS or not left:
+                    raise
+                log.info("bookmark: publish to %s: begun anew, because %s", self.tables[0].target.address, error)
+        raise AssertionError("unreachable")
 
     def _done(self) -> Sequence[_Done]:
         taken = [(each, each.take()) for each in sorted(self._steps, key=lambda each: each.place)]
@@ -292,6 +318,9 @@ class _Step:
 
     def remove(self, columns: Sequence[str]) -> int:
         """Remove those rows of the target that go whatever comes; return how many."""
+        if self.of.target.is_overwritten:
+            for statement in publish_sql.wait_for_others(self.database.dialect, self.table):
+                self.database.execute(statement)
         return sum([self.database.execute(each) for each in self._statements(columns)[: self.of.target.removals]])
 
     def add(self, columns: Sequence[str], removed: int) -> _Done:

@@ -18,7 +18,7 @@ from airflow_bookmarks.sources.jdbc.source import TableSource
 from airflow_bookmarks.spark.contexts.columns import ContextFrames, settled
 from airflow_bookmarks.spark.contexts.options import check_text
 from airflow_bookmarks.spark.contexts.spark_queries import SparkQueries
-from airflow_bookmarks.spark.readers.jdbc import TableReader, in_portions, spark_url
+from airflow_bookmarks.spark.readers.jdbc import TableReader, reading_properties, spark_url
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -133,7 +133,7 @@ def check_table_read(scope: ReadScope, wanted: TableReadOptions) -> None:
 
 
 def _reader(scope: ReadScope, login: DatabaseLogin, recipe: Recipe, wanted: TableReadOptions) -> TableReader:
-    properties = {**login.jdbc_properties(), **in_portions(wanted.properties)}
+    properties = reading_properties(login, wanted.properties)
     connect = connecting(scope, login)
     return TableReader(spark_url(login), recipe.dialect, properties, wanted.partitions, connect)
 

@@ -22,7 +22,7 @@ from airflow_bookmarks.spark.contexts.columns import ContextFrames, settled
 from airflow_bookmarks.spark.contexts.jdbc import check_table_read, connecting
 from airflow_bookmarks.spark.contexts.numbers import misfit
 from airflow_bookmarks.spark.features import SPARK_ERRORS
-from airflow_bookmarks.spark.readers.jdbc import driver_needed, in_portions, ranges_of, spark_url
+from airflow_bookmarks.spark.readers.jdbc import driver_needed, ranges_of, reading_properties, spark_url
 from airflow_bookmarks.spark.readers.snapshot import (
     Comparison,
     check_columns,
@@ -72,7 +72,7 @@ def read_snapshot(scope: ReadScope, url: str, wanted: TableReadOptions, on_empti
     )
     if relation.parts is not None:  # what a query reads is not known
         scope.inputs.note_table(table.address, SinkTable.of_parts(relation.parts))
-    properties = {**login.jdbc_properties(), **in_portions(wanted.properties)}
+    properties = reading_properties(login, wanted.properties)
     connect = connecting(scope, login)
     snapshots = _SparkSnapshots(scope, table, spark_url(login), properties, wanted.partitions, connect)
     snapshots.check_parts()

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from airflow_bookmarks.core.database.key import KeyType
 from airflow_bookmarks.core.database.windows.partitions import PartitionOptions, hashed, ranges
 from airflow_bookmarks.core.errors import OptionError
+from airflow_bookmarks.databases.database import reading_settings
 from airflow_bookmarks.databases.dialects import dialect_named
 from airflow_bookmarks.databases.login import WITHOUT_LOGIN
 from airflow_bookmarks.spark.features import SPARK_ERRORS
@@ -124,6 +125,13 @@ def driver_needed(properties: Mapping[str, str]) -> Iterator[None]:
         raise OptionError(
             f"Spark can't enter the database ({found[1].strip()}). Nothing was committed. {WITHOUT_LOGIN}"
         ) from error
+
+
+def reading_properties(login: DatabaseLogin, properties: Mapping[str, str]) -> dict[str, str]:
+    """Return the properties of a read: those given, with what a login needs, and all rows by portions."""
+    settings = reading_settings(login.dialect)
+    opening = {} if settings is None else {"sessionInitStatement": settings}
+    return {**login.jdbc_properties(), **opening, **in_portions(properties)}
 
 
 def in_portions(properties: Mapping[str, str]) -> dict[str, str]:

@@ -42,7 +42,10 @@ class OneLogin:
 
 
 class TableGround:
-    """A table whose first column is the row as the conformance suite sees it; `columns` are all of them, with types."""
+    """A table whose first column is the row as the conformance suite sees it; `columns` are all of them, with types.
+
+    `of_schema` is another schema for the target than that in which it is staged.
+    """
 
     def __init__(
         self,
@@ -55,6 +58,7 @@ class TableGround:
         mode: Mode = Mode.APPEND,
         upsert: Upsert | None = None,
         is_there: bool = True,
+        of_schema: str | None = None,
     ) -> None:
         self.login, self.blobs = login, blobs
         self.sink: StagedSink = JdbcSink(OneLogin(login))
@@ -68,8 +72,10 @@ class TableGround:
                 database.execute(statement)
             if is_there:
                 self.create(columns, key)
+        staging = None if of_schema is None else self.table.schema
+        self.table = self.table if of_schema is None else SinkTable(of_schema, name)
         self.target = TableTarget(ADDRESS, self.table, mode, upsert)
-        self.request = StagingRequest(JdbcSink.kind, str(self.target), stats=self.target.stats())
+        self.request = StagingRequest(JdbcSink.kind, str(self.target), staging, stats=self.target.stats())
 
     def opened(self) -> AbstractContextManager[Database]:
         return open_database(self.login)

@@ -166,6 +166,9 @@ ALTER TABLE "stage"."_bm_stage_load" RENAME TO "_bm_stage";
 DROP TABLE IF EXISTS "stage"."_bm_stage";
 
 -- make the target
+SELECT pg_advisory_xact_lock(hashtext('"Sales 2013"."Order `""]'' Lines"'));
+
+-- make the target
 CREATE TABLE IF NOT EXISTS "Sales 2013"."Order `""]' Lines" (LIKE "stage"."_bm_stage", PRIMARY KEY ("id"));
 
 -- empty the target
