@@ -142,7 +142,9 @@ class _Transaction:
 
     def _committed(self) -> Sequence[_Done]:
         """Run the transaction, anew where the database has ended it for the sake of another one."""
-        for left in reversed(range(_ATTEMPTS)):
+        left = _ATTEMPTS
+        while True:
+            left -= 1
             try:
                 with self.database.transaction():
                     for statement in publish_sql.prepare_transaction(self.database.dialect):
@@ -152,7 +154,6 @@ class _Transaction:
                 if error.code not in publish_sql.ENDED_FOR_OTHERS or not left:
                     raise
                 log.info("bookmark: publish to %s: begun anew, because %s", self.tables[0].target.address, error)
-        raise AssertionError("unreachable")
 
     def _done(self) -> Sequence[_Done]:
         taken = [(each, each.take()) for each in sorted(self._steps, key=lambda each: each.place)]
