@@ -56,7 +56,7 @@ class FrameColumns:
 
     def _check_any(self) -> None:
         if not self.names:
-            raise self._refused("the frame has no columns, so that no row of it can be told", "Give it at least one.")
+            raise self._refused("the frame has no columns, so there is nothing to write", "Give it a column.")
 
     def _check_length(self, database: Database) -> None:
         """Make sure that PostgreSQL cuts no name off: two would be one, and a later run would not find its columns."""
@@ -69,7 +69,7 @@ class FrameColumns:
             raise self._refused(
                 f"there is no {self.target} yet, and PostgreSQL keeps {_MOST_BYTES} bytes of a name: it would cut off "
                 f"{', '.join(map(repr, long))}",
-                "Give shorter ones.",
+                "Choose shorter names.",
             )
 
     def _check_kept(self, database: Database) -> None:

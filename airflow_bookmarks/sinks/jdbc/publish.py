@@ -6,8 +6,8 @@
 
 `mine` is the fence under which the run staged, whoever publishes it. So any process may repeat a publish, a second one
 waits for the first and then does nothing, and one that comes after a later run has published does nothing either. The
-sweep drops the stage tables. A transaction that a database ends in favour of another one is begun anew: two jobs that
-write rows of the same keys in another order wait for each other, and only one of them can go on.
+sweep drops the stage tables. A transaction that the database rolls back in favour of another one is retried: two jobs
+that write rows of the same keys in another order wait for each other, and only one of them can go on.
 
 All outputs of a run that go to one database are published by one transaction, in the same order by whoever comes, so
 that no two of them wait for each other:
@@ -43,8 +43,8 @@ log = logging.getLogger(__name__)
 
 _HELD_BY_OTHERS = (
     "Another session holds rows or tables that the publish needs, and it has waited as long as the database lets it. A "
-    "publisher that stands still loses them after five minutes; who else it is, pg_blocking_pids() of PostgreSQL or "
-    "information_schema.innodb_lock_waits of MariaDB tells: end that transaction, and run the job again."
+    "publisher that is frozen loses its locks after five minutes. To find any other session, ask pg_blocking_pids() of "
+    "PostgreSQL or information_schema.innodb_lock_waits of MariaDB; end its transaction, and run the job again."
 )
 # In each of them another transaction has got on: of so many jobs that write to one table the last one is through.
 _ATTEMPTS = 10
@@ -141,7 +141,7 @@ class _Transaction:
         return sum(output.rows for output in done)
 
     def _committed(self) -> Sequence[_Done]:
-        """Run the transaction, anew where the database has ended it for the sake of another one."""
+        """Run the transaction, and retry it where the database has rolled it back in favour of another one."""
         left = _ATTEMPTS
         while True:
             left -= 1
@@ -153,7 +153,7 @@ class _Transaction:
             except DatabaseError as error:
                 if error.code not in publish_sql.ENDED_FOR_OTHERS or not left:
                     raise
-                log.info("bookmark: publish to %s: begun anew, because %s", self.tables[0].target.address, error)
+                log.info("bookmark: publish to %s: tried again, because %s", self.tables[0].target.address, error)
 
     def _done(self) -> Sequence[_Done]:
         taken = [(each, each.take()) for each in sorted(self._steps, key=lambda each: each.place)]
