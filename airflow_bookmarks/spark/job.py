@@ -28,7 +28,15 @@ from airflow_bookmarks.spark.inputs import Inputs, state_folders
 from airflow_bookmarks.spark.loops.batches import BatchLoop
 from airflow_bookmarks.spark.loops.partitions import PartitionLoop, is_kept_for_later
 from airflow_bookmarks.spark.loops.turn import Ending, Looks, Turn
-from airflow_bookmarks.spark.opening import access_of, begin_run, reach_databases, session_of, settings_of, show_log
+from airflow_bookmarks.spark.opening import (
+    access_of,
+    begin_run,
+    conf_of,
+    reach_databases,
+    session_of,
+    settings_of,
+    show_log,
+)
 from airflow_bookmarks.spark.spark_names import reads_a_context, writes_an_output
 
 # Nothing that imports pyspark: a job without Spark works where it isn't installed.
@@ -129,10 +137,11 @@ class BookmarkedJob:
     ) -> None:
         show_log()
         self._spark = session_of(spark)
-        self.access = access_of(self._spark)
+        conf = conf_of(self._spark)
+        self.access = access_of(self._spark, conf)
         with reached_by(self.access):
             self._given = Arguments.of(
-                settings_of(self._spark),
+                settings_of(conf),
                 name=name,
                 store=store,
                 option=option,
@@ -150,7 +159,7 @@ class BookmarkedJob:
                 on_unused=on_unused,
             )
         self.name, self.store = self._given.name, self._given.store
-        reach_databases(self.store, self._spark)
+        reach_databases(self.store, conf)
         self._environment = environment_of(self.store, self._given.identity.attempt)
         self._turn = Turn()
         self._references: References | None = None

@@ -19,6 +19,8 @@ from airflow_bookmarks.store.bookmark_store import BookmarkStore
 
 # Nothing that imports pyspark: a job without Spark works where it isn't installed.
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from pyspark.sql import SparkSession
 
     from airflow_bookmarks.files.access import FileAccess
@@ -37,33 +39,35 @@ def session_of(given: SparkSession | None) -> SparkSession | None:
     return active_session(given)
 
 
-def access_of(spark: SparkSession | None) -> FileAccess:
-    """Return how files are reached: as the conf of the session says, without one as the process does."""
+def conf_of(spark: SparkSession | None) -> Mapping[str, str] | None:
+    """Return the conf of the session, None without one. It costs a message to Spark for each entry: ask for it once."""
     if spark is None:
+        return None
+    from airflow_bookmarks.spark.features import session_conf
+
+    return session_conf(spark)
+
+
+def access_of(spark: SparkSession | None, conf: Mapping[str, str] | None) -> FileAccess:
+    """Return how files are reached: as the conf of the session says, without one as the process does."""
+    if spark is None or conf is None:
         return present_access()
     from airflow_bookmarks.spark.session import session_access
 
-    return session_access(spark)
+    return session_access(spark, conf)
 
 
-def reach_databases(store: BookmarkStore, spark: SparkSession | None) -> None:
+def reach_databases(store: BookmarkStore, conf: Mapping[str, str] | None) -> None:
     """Let a store find the logins of databases as the conf of the session says, unless it has an access of its own."""
-    if spark is None or store.databases is not BookmarkStore.databases:
-        return
-    from airflow_bookmarks.spark.features import session_conf
-
-    store.databases = EnvironmentAccess(
-        {key: value for key, value in session_conf(spark).items() if key.startswith(ACCESS_PREFIX)}
-    )
+    if conf is not None and store.databases is BookmarkStore.databases:
+        store.databases = EnvironmentAccess(
+            {key: value for key, value in conf.items() if key.startswith(ACCESS_PREFIX)}
+        )
 
 
-def settings_of(spark: SparkSession | None) -> Settings:
+def settings_of(conf: Mapping[str, str] | None) -> Settings:
     """Return what the operator has said in the conf of the session; nothing without one."""
-    if spark is None:
-        return Settings()
-    from airflow_bookmarks.spark.features import session_conf
-
-    return Settings.from_conf(session_conf(spark))
+    return Settings() if conf is None else Settings.from_conf(conf)
 
 
 def show_log() -> None:

@@ -17,7 +17,7 @@ from airflow_bookmarks.core.errors import VersionMismatchError
 from airflow_bookmarks.files.access import FileAccess
 from airflow_bookmarks.files.hadoop.hdfs_settings import HdfsSettings
 from airflow_bookmarks.files.s3.settings import S3Settings
-from airflow_bookmarks.spark.features import SPARK_ERRORS, hidden_conf, lists_once, session_conf, tells_observations
+from airflow_bookmarks.spark.features import SPARK_ERRORS, hidden_conf, lists_once, tells_observations
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -44,13 +44,12 @@ def active_session(spark: SparkSession | None) -> SparkSession | None:
     return spark if spark is not None else SparkSession.getActiveSession()
 
 
-def session_access(spark: SparkSession) -> FileAccess:
+def session_access(spark: SparkSession, conf: Mapping[str, str]) -> FileAccess:
     """Return how a session reaches S3 and HDFS, by its conf.
 
     Raises:
         OptionError: what its conf says of S3 or HDFS is unknown or contradicts itself.
     """
-    conf = session_conf(spark)
     if hidden := [key for key in hidden_conf(spark) if key.startswith(_OF_S3)]:
         log.warning(
             "this Spark Connect server does not show %s to its client: the driver plans and publishes in S3 with the "

@@ -18,6 +18,7 @@ from airflow_bookmarks.core.errors import OptionError, SourceChangedError, Sourc
 from airflow_bookmarks.files.access import reached_by
 from airflow_bookmarks.lifecycle.changes.change import reset
 from airflow_bookmarks.spark import BookmarkedJob
+from airflow_bookmarks.spark.features import session_conf
 from airflow_bookmarks.spark.session import session_access
 from airflow_bookmarks.store.bookmark_store import BookmarkStore
 from tests.spark.lake import OpenSession, lines_of, reader_of, rows_of
@@ -284,7 +285,7 @@ def test_reset_that_cleans_takes_back_what_was_published(lake: Lake) -> None:
     lake.put("m=01/a.txt", "a")
     lake.copy()
 
-    with reached_by(session_access(lake.spark)):
+    with reached_by(session_access(lake.spark, session_conf(lake.spark))):
         reset(lake.store, "copy", reason="again", who="ada", clean=True)
     lake.put("m=01/b.txt", "b")
     lake.copy()

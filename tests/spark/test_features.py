@@ -74,6 +74,19 @@ def test_conf_is_whole_and_hides_nothing_of_what_the_session_was_told(spark: Spa
     assert "spark.app.name" in found  # of the application
 
 
+def test_job_asks_for_the_conf_once(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[SparkSession] = []
+
+    def counted(spark: SparkSession) -> dict[str, str]:
+        asked.append(spark)
+        return session_conf(spark)
+
+    monkeypatch.setattr(features, "session_conf", counted)
+    lake.put("a.txt", "a")
+    assert lake.run() == ["a"]
+    assert len(asked) == 1
+
+
 class ConfBySql:
     """The conf of a session that can't be asked for as a whole, as that of PySpark 3.5."""
 
@@ -121,7 +134,7 @@ def test_secrets_of_s3_that_a_server_hides_are_named_and_no_others(
         spark.conf.set(key, "kept to itself")
     hiding: Any = Hiding(spark)
 
-    access = session.session_access(hiding)
+    access = session.session_access(hiding, session_conf(hiding))
 
     assert access.s3.access.secret_key is None
     (warning,) = [record.getMessage() for record in caplog.records if record.name == session.log.name]

@@ -18,6 +18,7 @@ from airflow_bookmarks.files.hadoop.hdfs import HdfsFileSystem
 from airflow_bookmarks.files.hadoop.hdfs_settings import Address, HdfsSettings
 from airflow_bookmarks.lifecycle.changes.change import reset
 from airflow_bookmarks.spark import BookmarkedJob
+from airflow_bookmarks.spark.features import session_conf
 from airflow_bookmarks.spark.session import session_access
 from airflow_bookmarks.store.bookmark_store import BookmarkStore
 from tests.spark.lake import lines_of, rows_of
@@ -139,7 +140,7 @@ def test_reset_that_cleans_takes_back_what_was_published(lake: HdfsLake) -> None
     lake.put("m=01/a.txt", "a")
     lake.copy()
 
-    with reached_by(session_access(lake.spark)):
+    with reached_by(session_access(lake.spark, session_conf(lake.spark))):
         reset(lake.store, "copy", reason="again", who="ada", clean=True)
     lake.put("m=01/b.txt", "b")
     lake.copy()
