@@ -70,7 +70,7 @@ def interrupt(spark: SparkSession) -> None:
 
 def session_conf(spark: SparkSession) -> dict[str, str]:
     """Return the whole conf of a session; see `hidden_conf` for what it may lack."""
-    if hasattr(spark.conf, "getAll"):
+    if hasattr(type(spark.conf), "getAll"):  # a property: of the object it would be read to see whether it is there
         return dict(spark.conf.getAll)
     shown = _conf_by_sql(spark)
     told = {key: spark.conf.get(key, None) if value == _REDACTED else value for key, value in shown.items()}
