@@ -76,7 +76,7 @@ test: page browser databases quick-spark ## Run the tests that a change has to p
 .PHONY: test-all
 test-all: page browser databases quick-spark ## Run every test: each kill, pairing, format and view, and every cluster
 	@mkdir -p $(BUILD)
-	CHAOS=full $(PYTEST) --junit-xml $(BUILD)/junit-all.xml tests
+	CHAOS=full SPARK_TESTS_CODEGEN=1 $(PYTEST) --junit-xml $(BUILD)/junit-all.xml tests
 
 .PHONY: matrix
 matrix: page databases ## Run the tests with each Spark, Airflow and Python supported; ONLY="spark-3.5 airflow-3.2" some

@@ -1,7 +1,10 @@
 """What lets the Sparks that tests start be there, and be done, in less than half the time.
 
-Most live for seconds: the second compiler and the parallel garbage collector of Java cost them more than they bring.
-`make test` and `make matrix` keep the classes that Spark loads in an archive, which a process maps as it is.
+Most live for seconds: the second compiler and the parallel garbage collector of Java cost them more than they bring,
+and so does Spark's own compiler, which writes and compiles Java for each query. `make test` and `make matrix` keep the
+classes that Spark loads in an archive, which a process maps as it is.
+
+With `SPARK_TESTS_CODEGEN=1` queries are compiled, as a user's are: so `make test-all` and `make matrix` run.
 """
 
 from __future__ import annotations
@@ -11,6 +14,7 @@ import os
 from demo.class_archive import archive_path, has_spark, java_options
 
 JAVA_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+_WITHOUT_COMPILER = "-Dspark.sql.codegen.wholeStage=false"
 
 
 def environment() -> dict[str, str]:
@@ -19,7 +23,8 @@ def environment() -> dict[str, str]:
         return {}  # tests that run in a process of their own have those of the tests that started it
     archived = java_options(archive_path()) if has_spark() else ""
     options = f"{JAVA_OPTIONS} {archived}".strip()
-    return {"SPARK_LAUNCHER_OPTS": options, **with_java_options(options)}
+    compiler = "" if os.environ.get("SPARK_TESTS_CODEGEN") == "1" else f" {_WITHOUT_COMPILER}"
+    return {"SPARK_LAUNCHER_OPTS": options, **with_java_options(f"{options}{compiler}")}
 
 
 def with_java_options(options: str) -> dict[str, str]:
