@@ -99,10 +99,8 @@ class TablePublication:
 
     def _published(self) -> int:
         targets = " and ".join(str(each.target) for each in self.tables)
-        stays = (
-            f"Nothing of it was published to {targets}, and its rows stay in {self._places()}, where they can be "
-            "corrected."
-        )
+        left = f"was published to {targets}, and its rows stay in {self._places()}, where they can be corrected."
+        stays = f"Nothing of it {left}"
         try:
             with reached(self.databases, self.address, stays) as database:
                 return _Transaction(self.tables, database).run()
@@ -112,13 +110,13 @@ class TablePublication:
                 raise SourceError(f"{error} {_HELD_BY_OTHERS}") from cause
             if not (isinstance(cause, DatabaseError) and cause.is_lost):
                 raise
-            lost = error
+            lost = cause
         # The reply may be lost of what was done.
         unknown = f"Whether it was published to {targets} is not known; the next publish finds out."
         with reached(self.databases, self.address, unknown) as database:
             rows = _Transaction(self.tables, database).rows_before()
         if rows is None:
-            raise lost
+            raise SourceError(f"{lost} It was asked again: nothing {left}") from lost
         return rows
 
 
