@@ -43,6 +43,7 @@ def test_columns_are_pruned_and_filters_pushed(lake: Lake, source: str, schema: 
         reader = reader_of(job, "flights", **kwargs).format(source)
         return (reader if schema is None else reader.schema(schema)).load(lake.path("raw"))
 
+    lake.spark.conf.set("spark.sql.codegen.wholeStage", True)  # what reads by batches is compiled
     add(("AA", 1, 1), ("BA", 20, 2))
     with lake.job() as job:
         read(job)

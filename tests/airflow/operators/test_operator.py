@@ -483,7 +483,7 @@ def test_what_was_committed_stands_behind_the_lines_of_spark(world: World, caplo
         play(operator(), context(), drive(world))
 
     lines = [record.getMessage() for record in caplog.records]
-    said = "bookmark shop.copy: committed and published: run 1, raw: 1 files, out: 1 rows written"
+    said = "bookmark shop.copy: committed and published: run 1, raw: 1 file, out: 1 rows written"
     assert lines.index(said) > lines.index("::endgroup::")
 
 

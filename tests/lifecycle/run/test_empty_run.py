@@ -59,7 +59,7 @@ def test_what_came_between_the_looks_is_left_to_spark(shop: Shop) -> None:
 
     failed = [run for run in shop.store.runs("copy") if run.state is RunState.FAILED]
     assert [run.error for run in failed] == [
-        "the worker does not commit this as empty: 1 files of context 'raw' came meanwhile"
+        "the worker does not commit this as empty: 1 file of context 'raw' came meanwhile"
     ]
     assert shop.store.head("copy").lease is None
     assert shop.run()[0] == ["b"]

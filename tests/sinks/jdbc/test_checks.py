@@ -48,7 +48,7 @@ def test_names_that_postgresql_would_cut_off_are_refused(
     pg: DatabaseLogin, blobs: BlobStore, table: str, column: str
 ) -> None:
     ground = TableGround(pg, blobs, name=table, columns=[(column, "int")], is_there=False)
-    with pytest.raises(OptionError, match=r"keeps 63 bytes of a name: it would cut off '[aé]+'.*Give shorter ones"):
+    with pytest.raises(OptionError, match=r"keeps 63 bytes of a name: it would cut off '[aé]+'.*Choose shorter names"):
         ground.staged_output(RunKey(1, 1), [(1,)])
 
 

@@ -96,7 +96,7 @@ def test_publish_that_waits_in_vain_says_who_may_hold_it_up(login: DatabaseLogin
     try:
         with somebody(ground) as other:
             other.execute(token(ground, output).note(0))
-            with pytest.raises(SourceError, match=r"(?i)lock.*Nothing of it was published.*end that transaction"):
+            with pytest.raises(SourceError, match=r"(?i)lock.*Nothing of it was published.*end its transaction"):
                 publish(ground, output)
     finally:
         if not is_pg:
