@@ -4,6 +4,7 @@
     create_stage, seal_stage                  before the commit of the bookmark
     take_token, then insert or an upsert      one transaction after it
     burn_tokens, drop_table                   the sweep
+    wait_at_most                              before a statement that needs a table for itself
 
 The row of an output is locked by `take_token` until its transaction ends: a second publisher waits, and then finds that
 the fence is taken.
@@ -165,6 +166,17 @@ def seal_stage(dialect: DialectName, loading: SinkTable, stage: SinkTable) -> st
     # PostgreSQL takes the new name without a schema; MySQL would move a table without one to that of the connection.
     name = stage.sql(dialect) if is_mysql(dialect) else quoted(dialect, stage.name)
     return f"ALTER TABLE {loading.sql(dialect)} RENAME TO {name}"
+
+
+def wait_at_most(dialect: DialectName, seconds: int) -> list[str]:
+    """Return the statements by which those after them, in one transaction, wait so long for others to leave a table.
+
+    By default they wait for hours, or for ever: for as long as a server takes to notice that an executor of Spark is
+    gone which had begun to load rows.
+    """
+    if is_mysql(dialect):
+        return [f"SET SESSION lock_wait_timeout = {seconds}"]
+    return [f"SET LOCAL lock_timeout = '{seconds}s'"] if dialect == "postgresql" else []
 
 
 def drop_table(dialect: DialectName, table: SinkTable) -> str:

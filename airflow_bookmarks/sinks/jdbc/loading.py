@@ -23,12 +23,14 @@ from airflow_bookmarks.core.errors import DatabaseError, OptionError, PublishErr
 from airflow_bookmarks.core.text.count import counted
 from airflow_bookmarks.sinks.jdbc.columns import FrameColumns
 from airflow_bookmarks.sinks.jdbc.publish import check_keys
+from airflow_bookmarks.sinks.jdbc.reaching import alone
 
 if TYPE_CHECKING:
     from airflow_bookmarks.databases.database import Database
     from airflow_bookmarks.sinks.jdbc.place import StagePlace, TableTarget
 
 _LEFT = "Nothing was written or committed."
+_LOADING_S = 60  # for the sessions of tasks that Spark has given up
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,10 +103,21 @@ class TableLoad:
             rows: how many rows Spark has written; None: Spark does not tell.
 
         Raises:
-            PublishError: the table has other rows than were written, or rows that can't be told by their keys.
+            PublishError: a session that writes to the table does not end; or the table has other rows than were
+                written, or rows that can't be told by their keys.
             DatabaseError: it can't be renamed or read.
         """
-        database.execute(publish_sql.seal_stage(database.dialect, place.loading, place.table))
+        try:
+            alone(database, publish_sql.seal_stage(database.dialect, place.loading, place.table), _LOADING_S)
+        except DatabaseError as error:
+            if error.code not in publish_sql.WAITED_IN_VAIN:
+                raise
+            raise PublishError(
+                f"{self.what}: Spark has written all rows to the stage table {place.loading}, and after {_LOADING_S} s "
+                f"another session still holds that table ({error}). Nothing was committed or published. It may be of "
+                "an executor that is gone, which the database has not noticed yet (tcp_keepalives_idle of PostgreSQL, "
+                "wait_timeout of MariaDB). Run the job again: it writes to another table."
+            ) from error
         count = int(database.rows(publish_sql.count_rows(database.dialect, place.table))[0][0])
         if rows is not None and count != rows:
             raise PublishError(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from airflow_bookmarks.core.database.publish_sql import wait_at_most
 from airflow_bookmarks.core.errors import DatabaseError, LookRefusedError, OptionError, SourceError
 from airflow_bookmarks.databases.access import login_at
 from airflow_bookmarks.databases.database import open_database
@@ -49,3 +50,15 @@ def entered(login: DatabaseLogin, then: str, raised: type[BookmarkError] = Sourc
             yield database
     except DatabaseError as error:
         raise raised(f"{error} {then}") from error
+
+
+def alone(database: Database, statement: str, seconds: int) -> None:
+    """Run a statement that needs a table for itself, and wait so many seconds at most for others to leave it.
+
+    Raises:
+        DatabaseError: the database refuses it; with a code of `publish_sql.WAITED_IN_VAIN`, others are still there.
+    """
+    with database.transaction():
+        for before in wait_at_most(database.dialect, seconds):
+            database.execute(before)
+        database.execute(statement)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING, cast
 
 from airflow_bookmarks.core.database import catalog, publish_sql
 from airflow_bookmarks.core.database.publish_sql import TOKEN_TABLE
 from airflow_bookmarks.core.database.sink_table import SinkTable
 from airflow_bookmarks.core.database.stage_name import StageName, stage_prefix
-from airflow_bookmarks.core.errors import OptionError
+from airflow_bookmarks.core.errors import DatabaseError, OptionError
 from airflow_bookmarks.core.run import OutputEntry
 from airflow_bookmarks.databases.access import EnvironmentAccess
 from airflow_bookmarks.databases.address import DatabaseAddress
@@ -17,7 +18,7 @@ from airflow_bookmarks.sinks.failure import JDBC_SINK
 from airflow_bookmarks.sinks.jdbc.examination import differences, is_unpublished
 from airflow_bookmarks.sinks.jdbc.place import StagePlace, StagingSchema, TableTarget
 from airflow_bookmarks.sinks.jdbc.publish import StagedTable, TablePublication
-from airflow_bookmarks.sinks.jdbc.reaching import reached
+from airflow_bookmarks.sinks.jdbc.reaching import alone, reached
 from airflow_bookmarks.sinks.staging import stats_of
 
 if TYPE_CHECKING:
@@ -30,7 +31,10 @@ if TYPE_CHECKING:
     from airflow_bookmarks.sinks.sink import Publication, StoredOutput
     from airflow_bookmarks.sinks.staging import StagingRequest
 
+log = logging.getLogger(__name__)
+
 _ENVIRONMENT = EnvironmentAccess()
+_LEAVING_S = 10  # for the sweep of a table, with which the next run is not in a hurry
 
 
 class JdbcSink(ExaminedSink):
@@ -87,7 +91,8 @@ class JdbcSink(ExaminedSink):
     def sweep(self, territory: Territory, root: str, fence: int) -> None:
         """See `StagedSink.sweep`: burn the tokens up to this fence, then drop the tables that such runs have loaded.
 
-        A publish that is under way is waited for. One that comes later finds its token burned, and no table.
+        A publish that is under way is waited for. One that comes later finds its token burned, and no table. A table to
+        which somebody still writes is left to the next sweep: nobody can publish it any more.
         """
         place = StagingSchema.of_root(territory, root)
         stays = f"What runs of job {territory.job!r} have staged there stays, and the next run sweeps it."
@@ -97,7 +102,7 @@ class JdbcSink(ExaminedSink):
                 database.execute(publish_sql.burn_tokens(dialect, schema, territory, fence))
             for table, key in _staged_in(database, territory, schema).items():
                 if key.fence <= fence:
-                    database.execute(publish_sql.drop_table(dialect, table))
+                    _drop_or_leave(database, table)
 
     def staged_in(self, territory: Territory, root: str) -> Mapping[str, RunKey]:
         """See `ExaminedSink.staged_in`: the stage tables of the job, those that are still loaded as well."""
@@ -140,6 +145,15 @@ def _target_of(output: StoredOutput) -> TableTarget:
     except OptionError as error:
         item = f"RUN {output.run.key}, output {output.name!r}"
         raise output.territory.refuse(item, output.entry.target, "it is no table of a database") from error
+
+
+def _drop_or_leave(database: Database, table: SinkTable) -> None:
+    try:
+        alone(database, publish_sql.drop_table(database.dialect, table), _LEAVING_S)
+    except DatabaseError as error:
+        if error.code not in publish_sql.WAITED_IN_VAIN:
+            raise
+        log.warning("bookmark: a session still holds the stage table %s, so the next run drops it: %s", table, error)
 
 
 def _staged_in(database: Database, territory: Territory, schema: str | None) -> dict[SinkTable, RunKey]:

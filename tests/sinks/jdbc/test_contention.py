@@ -12,15 +12,17 @@ import pytest
 from airflow_bookmarks.core.database import publish_sql
 from airflow_bookmarks.core.database.publish_sql import TokenRow
 from airflow_bookmarks.core.database.upsert import Upsert
-from airflow_bookmarks.core.errors import SourceError
+from airflow_bookmarks.core.errors import PublishError, SourceError
 from airflow_bookmarks.core.rules.mode import Mode
 from airflow_bookmarks.core.run import RunKey
 from airflow_bookmarks.databases.database import Database, open_database
 from airflow_bookmarks.databases.login import DatabaseLogin
+from airflow_bookmarks.sinks.jdbc import loading, sink
 from airflow_bookmarks.sinks.jdbc import publish as publishing
 from airflow_bookmarks.sinks.jdbc.place import StagePlace
 from airflow_bookmarks.sinks.sink import StoredOutput
 from airflow_bookmarks.store.blobs import BlobStore
+from airflow_bookmarks.testing.sink_ground import JOB, NAME
 from tests.databases.servers import new_database
 from tests.lifecycle.protocol.test_tables_together import _WAITING
 from tests.sinks.jdbc.table_ground import TableGround
@@ -102,6 +104,30 @@ def test_publish_that_waits_in_vain_says_who_may_hold_it_up(login: DatabaseLogin
         if not is_pg:
             ground.execute("SET GLOBAL innodb_lock_wait_timeout = DEFAULT")
     assert publish(ground, output) == 1
+
+
+def test_executor_that_is_gone_while_it_loads_holds_nobody_up(
+    login: DatabaseLogin, blobs: BlobStore, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(loading, "_LOADING_S", 1)
+    monkeypatch.setattr(sink, "_LEAVING_S", 1)
+    ground = TableGround(login, blobs, columns=ID_NAME)
+    _, root = ground.sink.stage(JOB, RunKey(1, 1), NAME, ground.request)
+    assert root is not None
+    place = StagePlace.parse(ground.placed(RunKey(1, 1)).entry.place)
+    assert place is not None
+    load = loading.TableLoad("job 'job', output 'out'", ground.target, ("id", "name"))
+    with ground.opened() as driver, ground.opened() as executor:
+        load.create(driver, place, load.check(driver), "test/job/out")
+        with executor.transaction():  # whose end the server would notice after hours
+            executor.execute(f"INSERT INTO {ground.sql(place.loading)} VALUES (1, 'a')")
+            with pytest.raises(PublishError, match=r"still holds that table.*Nothing was committed.*to another table"):
+                load.seal(driver, place, None)
+            ground.sink.sweep(JOB, root, 1)
+            assert (ground.staged(), "so the next run drops it" in caplog.text) == ({RunKey(1, 1)}, True)
+            assert publish(ground, ground.staged_output(RunKey(1, 2), [(2, "b")])) == 1
+    ground.sink.sweep(JOB, root, 1)
+    assert (ground.staged(), ground.all_rows()) == ({RunKey(1, 2)}, [(2, "b")])
 
 
 def test_publishers_in_snapshots_publish_once(
