@@ -274,6 +274,22 @@ def test_columns_that_change_stop_the_run(lake: Lake, shop: Shop) -> None:
         run(lake)
 
 
+def test_change_of_columns_is_accepted_or_begun_again_as_the_read_says(lake: Lake, shop: Shop) -> None:
+    def run_that(on_schema_change: Any) -> list[int]:
+        with lake.job() as job:
+            return ids(job.read("orders", on_schema_change=on_schema_change).jdbc("conn:shop", "orders", keys=["id"]))
+
+    assert run(lake) == [1, 2, 3]
+    shop.run("ALTER TABLE orders DROP COLUMN amount")
+    shop.run("INSERT INTO orders (id) VALUES (4)")
+    assert run_that("accept") == [4]
+    shop.run("ALTER TABLE orders ADD COLUMN amount varchar(9)")
+    shop.run("INSERT INTO orders (id) VALUES (5)")
+    assert run(lake) == [5]  # what is added stops nothing
+    shop.run("ALTER TABLE orders DROP COLUMN amount")
+    assert run_that("reset") == [1, 2, 3, 4, 5]
+
+
 def test_loop_reads_in_parts_each_with_its_own_commit(lake: Lake, shop: Shop) -> None:
     found = []
     for batch in lake.job().batches(max_rows=2):
