@@ -1,4 +1,4 @@
-"""Promises JDBC-1 to JDBC-12 and JDBC-15 in Spark: those of `jdbc_promises.py` are run with a Spark that has the drivers."""
+"""Promises JDBC-1 to JDBC-12, and JDBC-15: those of `jdbc_promises.py` are run with a Spark that has the drivers."""
 
 from __future__ import annotations
 
