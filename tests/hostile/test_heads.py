@@ -30,6 +30,7 @@ from airflow_bookmarks.sinks.staging import Mode
 from airflow_bookmarks.store.codec import item
 from airflow_bookmarks.store.table import Attributes, Key, Update
 from tests.lifecycle.shop import Shop, short_lease
+from tests.syntax import parsed
 
 WHY: dict[str, Any] = {"reason": "hostile", "who": "mallory"}
 
@@ -457,7 +458,7 @@ def test_nothing_but_file_changes_opens_a_file_system_to_change_it() -> None:
     removing: set[str] = set()
     for path in package.rglob("*.py"):
         name = path.relative_to(package).as_posix()
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in ast.walk(parsed(path.read_text())):
             if isinstance(node, ast.ImportFrom | ast.Import):
                 names = {alias.name for alias in node.names}
                 opening |= (

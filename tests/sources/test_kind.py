@@ -15,6 +15,7 @@ from airflow_bookmarks.sources.files.kind import FileKind
 from airflow_bookmarks.sources.kind import SourceKind
 from airflow_bookmarks.sources.registry import KINDS, find_kind, kind_of
 from airflow_bookmarks.sources.source import PlanInput
+from tests.syntax import parsed
 
 PACKAGE = Path(__file__).parents[2] / "airflow_bookmarks"
 DECODERS = frozenset({"FilePlan", "UpstreamPlan"})
@@ -54,7 +55,7 @@ def modules() -> dict[str, ast.Module]:
     for path in sorted(PACKAGE.rglob("*.py")):
         name = path.relative_to(PACKAGE).as_posix()
         if not name.startswith(("sources/", "spark/readers/")) and name != "core/plan.py":
-            found[name] = ast.parse(path.read_text(encoding="utf-8"))
+            found[name] = parsed(path.read_text(encoding="utf-8"))
     return found
 
 

@@ -13,6 +13,7 @@ import pytest
 
 from airflow_bookmarks.operators.runtime_zip import RuntimeZipError, runtime_zip
 from airflow_bookmarks.version import __version__
+from tests.syntax import parsed
 
 
 def test_zip_holds_what_the_driver_needs_and_nothing_of_airflow(tmp_path: Path) -> None:
@@ -35,7 +36,7 @@ def test_zip_holds_every_module_of_the_package_that_one_of_its_own_imports(tmp_p
     imported = {
         module: name
         for name, source in sources.items()
-        for node in ast.walk(ast.parse(source))
+        for node in ast.walk(parsed(source))
         for module in imported_by(node)
         if module.partition(".")[0] == "airflow_bookmarks"
     }

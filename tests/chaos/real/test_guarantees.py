@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.chaos.real.matrix import PAGE
+from tests.syntax import parsed
 
 ROOT = Path(__file__).parents[3]
 NAMES = re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", PAGE.read_text())
@@ -16,7 +17,7 @@ NAMES = re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", PAGE.read_text())
 
 @pytest.mark.parametrize(("path", "name"), sorted(set(NAMES)), ids=lambda text: text)
 def test_test_that_the_page_names_is_there(path: str, name: str) -> None:
-    tree = ast.parse((ROOT / path).read_text())
+    tree = parsed((ROOT / path).read_text())
     assert name in {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
 
 
