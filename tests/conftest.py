@@ -17,6 +17,7 @@ from airflow_bookmarks.store.backends.sqlite import SqliteTable
 from airflow_bookmarks.store.bookmark_store import LeaseGrant
 from airflow_bookmarks.store.table import Table
 from tests.databases.servers import database_login, mariadb_server, postgresql_server
+from tests.quick_clients import keep_what_clients_read
 from tests.quick_spark import environment as quick_spark_environment
 from tools.servers import dynamodb_local, moto_server
 
@@ -46,6 +47,14 @@ def quick_spark() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         for name, value in quick_spark_environment().items():
             patch.setenv(name, value)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def quick_clients() -> Iterator[None]:
+    """Let the clients of AWS and of databases read their files once in each process."""
+    with pytest.MonkeyPatch.context() as patch:
+        keep_what_clients_read(patch)
         yield
 
 

@@ -34,6 +34,7 @@ log = logging.getLogger(__name__)
 
 _POLL_S = 0.2
 _LONGEST_POLL_S = 2.0
+_ASK_S = 0.11  # MariaDB and MySQL make the list anew when nobody has asked for a tenth of a second
 _LONGEST_ASK_S = 5.0  # readers that ask each second for one list could keep it from being made anew
 _SAY_AFTER = timedelta(seconds=5)
 _MOST_ASKED = 40  # times, for a list that is made anew: some three minutes
@@ -106,7 +107,7 @@ class Watch:
         ((name,),) = session.rows(witness.owner)
         session.rows(witness.end if self.is_begun else witness.begin)
         self.is_begun = not self.is_begun
-        for pause in _pauses(_MOST_ASKED, _LONGEST_ASK_S):
+        for pause in _pauses(_MOST_ASKED, _ASK_S, _LONGEST_ASK_S):
             found = self._listed(asked)
             others = tuple(each for each in found if each.owner != str(name))
             if (len(others) < len(found)) is self.is_begun:
@@ -146,9 +147,9 @@ class Watch:
         )
 
 
-def _pauses(count: int | None, longest: float) -> Iterator[float]:
+def _pauses(count: int | None, first: float, longest: float) -> Iterator[float]:
     """Yield longer and longer pauses in seconds, without end if `count` is None."""
-    pause = _POLL_S
+    pause = first
     for _ in itertools.count() if count is None else range(count):
         yield pause
         pause = min(pause * 1.5, longest)
@@ -176,7 +177,7 @@ def wait_until_ended(
     The log says who is waited for.
     """
     left = watched.open()
-    began, is_said, pauses = clock(), False, _pauses(None, _LONGEST_POLL_S)
+    began, is_said, pauses = clock(), False, _pauses(None, _POLL_S, _LONGEST_POLL_S)
     while left and clock() - began < limit.total_seconds():
         if not is_said and clock() - began > _SAY_AFTER.total_seconds():
             is_said = True
