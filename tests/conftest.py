@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import re
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -24,6 +25,22 @@ from tools.servers import dynamodb_local, moto_server
 __all__ = ["database_login", "mariadb_server", "postgresql_server"]  # fixtures, one server for each worker process
 
 REGION = "eu-west-1"
+
+
+# Both databases are asked where statements are made, read and written. What is built on these is asked of PostgreSQL
+# alone by `make test`, and of both by `make test-all`.
+_ASKS_BOTH = re.compile(r"tests/((core|databases|sinks/jdbc)/|sources/jdbc/test_(planner|keys|settling|unions)\.py)")
+
+
+@pytest.hookimpl(tryfirst=True)  # before marks choose
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if isinstance(item, pytest.Function) and _is_of_mariadb(item) and not _ASKS_BOTH.match(item.nodeid):
+            item.add_marker(pytest.mark.thorough)
+
+
+def _is_of_mariadb(item: pytest.Function) -> bool:
+    return hasattr(item, "callspec") and "mariadb" in item.callspec.params.values()
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -14,6 +14,7 @@ pytestmark = [
     pytest.mark.chaos,
     pytest.mark.dynamodb_local,
     pytest.mark.slow,
+    pytest.mark.thorough,  # minutes; the sensors and triggers have tests of their own
     pytest.mark.xdist_group("airflow-servers"),
     needs_deferral,
 ]

@@ -113,6 +113,7 @@ def rows_read(job: str) -> list[int]:
     return [row["outputs"][name]["rows"] for row in BookmarkHook().history(job) for name in row["outputs"]]
 
 
+@pytest.mark.thorough  # rounds of changes, of which spark/test_jdbc_snapshot.py plays each kind alone
 def test_report_equals_a_query_over_the_shop_through_changes_deletes_and_late_commits(
     examples: Examples, shop: Side, warehouse: Side
 ) -> None:

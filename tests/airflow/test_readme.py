@@ -32,6 +32,7 @@ def consoles_of_the_page() -> list[list[str]]:
 @needs_provider_commands
 @pytest.mark.spark
 @pytest.mark.slow
+@pytest.mark.thorough  # installs packages; the matrix plays it with a wheel for each Python
 def test_first_job_of_the_page_prints_what_the_page_says(tmp_path: Path) -> None:
     for name, code in files_of_the_page().items():
         (tmp_path / name).parent.mkdir(exist_ok=True)

@@ -31,6 +31,7 @@ def test_no_row_of_postgresql_is_lost_or_read_twice(postgresql_server: DatabaseS
         check(server, _WRITERS, 12)
 
 
+@pytest.mark.thorough  # what has just been written is asked of both in sources/jdbc/test_settling.py
 def test_no_row_of_mariadb_is_lost_or_read_twice(mariadb_server: DatabaseServer) -> None:
     with mariadb(max_connections=100) as server:
         check(server, _WRITERS // 2, 10)

@@ -1,6 +1,6 @@
 """The operator with a Livy server: the driver is beside the server, and has its Python and its identity.
 
-`make test` plays what a user meets; CHAOS=full the rest.
+`make test-all` plays what a user meets; CHAOS=full the rest.
 """
 
 from __future__ import annotations
@@ -47,6 +47,7 @@ pytestmark = [
     pytest.mark.dynamodb_local,
     pytest.mark.slow,
     pytest.mark.spark,
+    pytest.mark.thorough,  # test_yarn.py shows it of another cluster, operators/test_submitters.py of Livy's API
     pytest.mark.xdist_group("clusters"),
 ]
 

@@ -15,6 +15,7 @@ def outcomes(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Outcome]:
     return outcomes_of(s3a_snapshot_promises, tmp_path_factory.mktemp("s3a-snapshot"))
 
 
+@pytest.mark.thorough  # test_jdbc_snapshot.py has the promises, test_s3a.py the file system
 @pytest.mark.parametrize("promise", names_of(s3a_snapshot_promises))
 def test_of_copies_in_s3(outcomes: dict[str, Outcome], promise: str) -> None:
     outcomes[promise].check()

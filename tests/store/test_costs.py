@@ -8,6 +8,7 @@ from pathlib import Path
 
 import boto3.session
 import pytest
+from _pytest.mark import ParameterSet
 
 from airflow_bookmarks.store.backends.dynamodb import DynamoTable
 from airflow_bookmarks.store.table import Check, Delete, Exists, Key, Put, Update
@@ -41,7 +42,12 @@ def test_page_has_each_case_with_the_money_that_follows_from_its_counts() -> Non
         assert row(case, found[case.name], Prices()) in DOCS.read_text()
 
 
-@pytest.mark.parametrize("case", CASES, ids=[case.name for case in CASES])
+def marked(case: Case) -> ParameterSet:
+    """Return a case, to be counted by `make test-all` alone where it asks the same as others, but more often."""
+    return pytest.param(case, id=case.name, marks=[pytest.mark.thorough] if case.keys * case.new > 1_000 else [])
+
+
+@pytest.mark.parametrize("case", [marked(case) for case in CASES])
 def test_run_asks_for_what_the_page_says(here: Ground, case: Case) -> None:
     found, told = here.count(case), claimed()[case.name]
 

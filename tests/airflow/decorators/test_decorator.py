@@ -102,6 +102,7 @@ def test_on_a_local_session(local: dict[str, str], promise: str) -> None:
 @needs_pyspark_operator
 @pytest.mark.slow
 @pytest.mark.spark
+@pytest.mark.thorough  # the same on a server; spark/test_connect.py has what the runtime does there
 @pytest.mark.parametrize("promise", PROMISES)
 def test_on_connect(remote: dict[str, str], promise: str) -> None:
     assert remote[promise] == ""

@@ -31,7 +31,7 @@ def odd_names(count: int, characters: str = _ODD, longest: int = _LONGEST - len(
     return list(names)[:count]
 
 
-@pytest.fixture(params=["moto", "versitygw"])
+@pytest.fixture(params=["moto", pytest.param("versitygw", marks=pytest.mark.thorough)])  # the latter is compiled
 def ground(request: pytest.FixtureRequest, aws_session: boto3.session.Session) -> S3Ground:
     settings: S3Settings = request.getfixturevalue(f"{request.param}_settings")
     return s3_ground(client_for(aws_session, settings), settings, f"odd-{request.param}")

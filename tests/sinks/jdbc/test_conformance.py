@@ -31,6 +31,7 @@ class TestAppend(StagedSinkConformance):
         return TableGround(database_login, blobs)
 
 
+@pytest.mark.thorough  # the one with deletes does all of it, and more
 class TestUpsert(StagedSinkConformance):
     @pytest.fixture
     def ground(self, database_login: DatabaseLogin, blobs: BlobStore) -> TableGround:

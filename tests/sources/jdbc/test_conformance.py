@@ -65,6 +65,7 @@ class TestByNumber(Tables):
     """Rows in the order of their primary key."""
 
 
+@pytest.mark.thorough  # the suite by number and by time with a lookback has both parts of it
 class TestByTime(Tables):
     """Rows in the order of a time, and of the primary key among those of one time."""
 
@@ -74,6 +75,7 @@ class TestByTime(Tables):
         return self._time(number).isoformat()
 
 
+@pytest.mark.thorough  # as above
 class TestWithLookback(Tables):
     """Rows in the order of their primary key, of which late ones are looked for."""
 

@@ -9,6 +9,7 @@ from tests.sources.jdbc.key_types import CASES, PAGE, look, page
 
 
 @pytest.mark.slow
+@pytest.mark.thorough  # a table for each type of both servers; test_keys.py has those that keys are made of
 def test_page_says_what_becomes_of_each_type_on_both_servers(request: pytest.FixtureRequest) -> None:
     found = {}
     for dialect, cases in CASES.items():
