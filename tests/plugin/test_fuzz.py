@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from dataclasses import dataclass
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -91,8 +92,13 @@ def known(site: Site, world: World, dags: object) -> Known:
     return Known(world, asked.id)
 
 
+@cache
+def _document() -> dict[str, Any]:
+    return openapi_document()
+
+
 def _schema(site: Site) -> Any:
-    schema: Any = schemathesis.openapi.from_dict(openapi_document())
+    schema: Any = schemathesis.openapi.from_dict(_document())
     schema.app = site.server
     return schema
 
