@@ -53,6 +53,9 @@ class SparkJars:
         avro: `spark-avro`.
         analytics: `analyticsaccelerator-s3`, for a `hadoop-aws` that asks for it.
         connect: `spark-connect`, for a Spark that does not bring the server.
+        delta: `delta-spark`, by its name without the Scala, and its version.
+        delta_storage: `delta-storage`, which Delta asks for.
+        iceberg: `iceberg-spark-runtime`, which is made for one Spark each.
     """
 
     scala: str
@@ -61,6 +64,9 @@ class SparkJars:
     avro: str
     analytics: str = ""
     connect: str = ""
+    delta: tuple[str, str] | None = None
+    delta_storage: str = ""
+    iceberg: tuple[str, str] | None = None
 
     def sets(self) -> dict[str, JarSet]:
         """Return the jar sets, by kind."""
@@ -68,6 +74,14 @@ class SparkJars:
         sets = {"avro": JarSet(self.avro, (self._of_spark("spark-avro", self.avro),)), "s3a": self._s3a()}
         if self.connect:
             sets["connect"] = JarSet(self.connect, (self._of_spark("spark-connect", self.connect),))
+        if self.delta:
+            (name, version), group = self.delta, "io.delta"
+            delta = Artifact(group, f"{name}_{self.scala}", version, is_transitive=False)
+            sets["delta"] = JarSet(version, (delta, Artifact(group, "delta-storage", self.delta_storage, False)))
+        if self.iceberg:
+            name, version = self.iceberg
+            runtime = Artifact("org.apache.iceberg", f"{name}_{self.scala}", version, is_transitive=False)
+            sets["iceberg"] = JarSet(version, (runtime,))
         return sets
 
     def _of_spark(self, name: str, version: str) -> Artifact:
@@ -92,10 +106,44 @@ _OF_SPARK = ("org.slf4j:*", "commons-codec:*")
 
 # By the first two numbers of the version of Spark: `docs/reference/spark_versions.md` shows it to users.
 FOR_SPARK: dict[str, SparkJars] = {
-    "3.5": SparkJars("2.12", hadoop="3.3.4", sdk="1.12.262", avro="3.5.9", connect="3.5.7"),
-    "4.0": SparkJars("2.13", hadoop="3.4.1", sdk="2.29.52", avro="4.0.2"),
-    "4.1": SparkJars("2.13", hadoop="3.4.2", sdk="2.29.52", avro="4.1.1", analytics="1.2.1"),
-    "4.2": SparkJars("2.13", hadoop="3.5.0", sdk="2.35.4", avro="4.1.1", analytics="1.3.1"),
+    "3.5": SparkJars(
+        "2.12",
+        hadoop="3.3.4",
+        sdk="1.12.262",
+        avro="3.5.9",
+        connect="3.5.7",
+        delta=("delta-spark", "3.3.2"),
+        delta_storage="3.3.2",
+        iceberg=("iceberg-spark-runtime-3.5", "1.12.0"),
+    ),
+    "4.0": SparkJars(
+        "2.13",
+        hadoop="3.4.1",
+        sdk="2.29.52",
+        avro="4.0.2",
+        delta=("delta-spark_4.0", "4.4.0"),
+        delta_storage="4.4.0",
+        iceberg=("iceberg-spark-runtime-4.0", "1.11.0"),
+    ),
+    "4.1": SparkJars(
+        "2.13",
+        hadoop="3.4.2",
+        sdk="2.29.52",
+        avro="4.1.1",
+        analytics="1.2.1",
+        delta=("delta-spark_4.1", "4.4.0"),
+        delta_storage="4.4.0",
+        iceberg=("iceberg-spark-runtime-4.1", "1.12.0"),
+    ),
+    "4.2": SparkJars(
+        "2.13",
+        hadoop="3.5.0",
+        sdk="2.35.4",
+        avro="4.1.1",
+        analytics="1.3.1",
+        delta=("delta-spark_4.2", "4.4.0"),
+        delta_storage="4.4.0",
+    ),
 }
 
 SETS: dict[str, JarSet] = {
@@ -129,7 +177,7 @@ SETS: dict[str, JarSet] = {
 
 
 def fetch_for_spark(kind: str) -> Path:
-    """Return the folder that holds jars for the installed pyspark: `avro`, `s3a` or `connect`; see `fetch`.
+    """Return the folder that holds jars for the installed pyspark: `avro`, `s3a`, `delta` and so on; see `fetch`.
 
     Raises:
         KeyError: there are none of this kind for this Spark, or pyspark is not installed.
