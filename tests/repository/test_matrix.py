@@ -248,6 +248,33 @@ def test_thorough_tests_are_run_where_they_are_asked_for_and_the_page_says_so(sm
     ]
 
 
+def test_matrix_that_was_stopped_goes_on_with_what_is_left_on_the_same_commit(
+    small: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (small / ".gitignore").write_text("build\n")
+    git = ["git", "-C", str(small), "-c", "user.name=ada", "-c", "user.email=ada@example.com"]
+    for command in (["init", "-q"], ["add", "."], ["commit", "-qm", "first"]):
+        subprocess.run([*git, *command], check=True)
+    assert main(["one", "--workers", "1"]) == 0
+    capsys.readouterr()
+
+    assert main(["--workers", "1"]) == 0
+    said = capsys.readouterr().out
+    assert "one: 1 passed, 0 switched off, 0 failed on this commit before" in said
+    assert (said.count("one begins"), said.count("two begins")) == (0, 1)
+
+    (small / "test_it.py").write_text("def test_other(): pass\n")
+    assert main(["--workers", "1"]) == 0
+    said = capsys.readouterr().out
+    assert (said.count("one begins"), said.count("two begins")) == (1, 1)
+
+
+def test_without_a_history_each_cell_is_run(small: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["one", "--workers", "1"]) == 0
+    assert main(["--workers", "1"]) == 0
+    assert "1 of 2" not in capsys.readouterr().out.splitlines()[-1]
+
+
 def test_cell_whose_tests_are_all_thorough_runs_them(small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     one = replace(_cell("one", column="one"), tests=("test_it.py",), is_thorough=True)
     monkeypatch.setattr(matrix, "named", lambda names: (one,))

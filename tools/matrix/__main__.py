@@ -1,4 +1,7 @@
-"""Run the matrix, or some of its cells: `python -m tools.matrix --help`."""
+"""Run the matrix, or some of its cells: `python -m tools.matrix --help`.
+
+All of it takes hours on a small machine. When it was stopped, the same command goes on with the cells that are left.
+"""
 
 from __future__ import annotations
 
@@ -11,17 +14,22 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tools.matrix.cells import CELLS, Cell, UnknownCellError, named
 from tools.matrix.environment import ROOT, EnvironmentFailedError, prepare, variables
 from tools.matrix.outcome import Outcome, load, read_report, save
 from tools.matrix.page import page_of
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
 _FOLDER = ROOT / "build" / "matrix"
 # Kept with the sources: a clone in which one cell is run still knows what the others came to.
 _OUTCOMES = ROOT / "tools" / "matrix" / "outcomes"
 _PAGE = ROOT / "docs" / "reference" / "compatibility.md"
 _SHOWN = ("apache-airflow", "pyspark", "pyspark-client", "boto3", "numpy")
+_NO_HISTORY, _CHANGED = "unknown", "+"  # in place of a commit, and behind one
 # What a cell takes at most, by looking at it: two workers of pytest, each with Spark or Airflow beside it.
 _CELL_GIB = 8
 
@@ -39,11 +47,31 @@ def main(arguments: list[str] | None = None) -> int:
         return 0
     for folder in (_FOLDER, _OUTCOMES):
         folder.mkdir(parents=True, exist_ok=True)
+    if not options.only:
+        cells = _left_over(cells, is_thorough=options.thorough)
     print(f"matrix: {len(cells)} of {len(CELLS)} cells, {options.jobs} at a time; logs in {_FOLDER.relative_to(ROOT)}")
+    are_good = True
     with ThreadPoolExecutor(options.jobs) as pool:
-        outcomes = list(pool.map(lambda cell: _run(cell, options.workers, is_thorough=options.thorough), cells))
-    _write_page()
-    return 0 if all(outcome.is_good for outcome in outcomes) else 1
+        for outcome in pool.map(lambda cell: _run(cell, options.workers, is_thorough=options.thorough), cells):
+            are_good = are_good and outcome.is_good
+            _write_page()
+    if not cells:
+        _write_page()
+    return 0 if are_good else 1
+
+
+def _left_over(cells: Sequence[Cell], *, is_thorough: bool) -> tuple[Cell, ...]:
+    """Return the cells whose tests have not passed on this very commit yet, and name the others."""
+    commit, left = _commit(), []
+    is_known = commit != _NO_HISTORY and not commit.endswith(_CHANGED)
+    for cell in cells:
+        before = load(cell.name, _OUTCOMES)
+        is_done = is_known and before is not None and before.is_good and before.commit == commit
+        if before is not None and is_done and before.is_thorough >= (is_thorough or cell.is_thorough):
+            print(f"matrix: {cell.name}: {before.summary} on this commit before; ONLY={cell.name} runs it again")
+        else:
+            left.append(cell)
+    return tuple(left)
 
 
 def _write_page() -> None:
@@ -57,7 +85,9 @@ def _commit() -> str:
     """Return the commit that is tested, with a plus where the tree differs from it in more than what a run writes."""
     commit = _git("rev-parse", "--short=7", "HEAD")
     written = (f":!{path.relative_to(ROOT)}" for path in (_OUTCOMES, _PAGE))
-    return f"{commit}{'+' if _git('status', '--porcelain', '--', '.', *written) else ''}" if commit else "unknown"
+    if not commit:
+        return _NO_HISTORY
+    return f"{commit}{_CHANGED if _git('status', '--porcelain', '--', '.', *written) else ''}"
 
 
 def _git(*arguments: str) -> str:
@@ -68,7 +98,7 @@ def _git(*arguments: str) -> str:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m tools.matrix", description=__doc__)
-    parser.add_argument("only", nargs="*", metavar="CELL", help="the cells to run (default: all)")
+    parser.add_argument("only", nargs="*", metavar="CELL", help="the cells to run (default: all that are left)")
     parser.add_argument("--list", action="store_true", help="say which cells there are, and run nothing")
     parser.add_argument("--thorough", action="store_true", help="run tests marked thorough too")
     parser.add_argument("--jobs", type=int, default=_cells_at_a_time(), help="cells at a time (default: by memory)")
