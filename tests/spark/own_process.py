@@ -40,17 +40,13 @@ def names_of(promises: ModuleType) -> list[str]:
     return [name for name in vars(promises) if name.startswith("test_")]
 
 
-def marks_of(config: pytest.Config) -> str:
-    """Return which marks the tests of a module are chosen by: without the thorough ones where these tests are, too."""
-    return "not thorough" if "not thorough" in config.option.markexpr else ""
-
-
-def outcomes_of(promises: ModuleType, folder: Path, marks: str = "", **environment: str) -> dict[str, Outcome]:
+def outcomes_of(promises: ModuleType, folder: Path, config: pytest.Config, **environment: str) -> dict[str, Outcome]:
     """Run the tests of a module in one process, with more in its environment; return what came of each, by name.
 
-    `marks` says which of them, as pytest's `-m` does; default: all.
+    Those marked thorough are among them where these tests run those, too, as `config` tells.
     """
     report = folder / "report.xml"
+    marks = "not thorough" if "not thorough" in config.option.markexpr else ""
     command = [sys.executable, "-m", "pytest", "-q", "-m", marks, "-p", "no:cacheprovider", "-p", "no:xdist"]
     command += [f"--junit-xml={report}", f"--basetemp={folder / 'tests'}", str(Path(str(promises.__file__)))]
     done = subprocess.run(

@@ -15,8 +15,10 @@ pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark-connect")]
 
 
 @pytest.fixture(scope="module")
-def outcomes(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Outcome]:
-    return outcomes_of(connect_promises, tmp_path_factory.mktemp("connect"), SPARK_TESTS_SESSION="connect")
+def outcomes(tmp_path_factory: pytest.TempPathFactory, pytestconfig: pytest.Config) -> dict[str, Outcome]:
+    return outcomes_of(
+        connect_promises, tmp_path_factory.mktemp("connect"), pytestconfig, SPARK_TESTS_SESSION="connect"
+    )
 
 
 @pytest.mark.parametrize("promise", names_of(connect_promises))

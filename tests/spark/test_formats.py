@@ -10,14 +10,14 @@ import pytest
 from airflow_bookmarks.core.errors import OptionError, SourceSwitchedError
 from tests.spark import format_promises
 from tests.spark.lake import Lake
-from tests.spark.own_process import Outcome, marks_of, names_of, outcomes_of
+from tests.spark.own_process import Outcome, names_of, outcomes_of
 
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
 
 
 @pytest.fixture(scope="module")
 def outcomes(tmp_path_factory: pytest.TempPathFactory, pytestconfig: pytest.Config) -> dict[str, Outcome]:
-    return outcomes_of(format_promises, tmp_path_factory.mktemp("formats"), marks_of(pytestconfig))
+    return outcomes_of(format_promises, tmp_path_factory.mktemp("formats"), pytestconfig)
 
 
 @pytest.mark.xdist_group("formats")  # a Spark of its own, beside that of the other tests

@@ -11,8 +11,8 @@ pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark-jdbc-read")]
 
 
 @pytest.fixture(scope="module")
-def outcomes(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Outcome]:
-    return outcomes_of(jdbc_guide_promises, tmp_path_factory.mktemp("jdbc-guide"))
+def outcomes(tmp_path_factory: pytest.TempPathFactory, pytestconfig: pytest.Config) -> dict[str, Outcome]:
+    return outcomes_of(jdbc_guide_promises, tmp_path_factory.mktemp("jdbc-guide"), pytestconfig)
 
 
 @pytest.mark.parametrize("promise", names_of(jdbc_guide_promises))

@@ -12,8 +12,8 @@ pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark-jdbc")]
 
 
 @pytest.fixture(scope="module")
-def outcomes(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Outcome]:
-    return outcomes_of(jdbc_sink_promises, tmp_path_factory.mktemp("jdbc"))
+def outcomes(tmp_path_factory: pytest.TempPathFactory, pytestconfig: pytest.Config) -> dict[str, Outcome]:
+    return outcomes_of(jdbc_sink_promises, tmp_path_factory.mktemp("jdbc"), pytestconfig)
 
 
 @pytest.mark.parametrize("promise", names_of(jdbc_sink_promises))

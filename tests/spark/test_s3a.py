@@ -12,8 +12,8 @@ pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark-s3a")]
 
 
 @pytest.fixture(scope="module")
-def outcomes(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Outcome]:
-    return outcomes_of(s3a_promises, tmp_path_factory.mktemp("s3a"))
+def outcomes(tmp_path_factory: pytest.TempPathFactory, pytestconfig: pytest.Config) -> dict[str, Outcome]:
+    return outcomes_of(s3a_promises, tmp_path_factory.mktemp("s3a"), pytestconfig)
 
 
 @pytest.mark.parametrize("promise", names_of(s3a_promises))

@@ -11,8 +11,8 @@ pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark-s3a")]
 
 
 @pytest.fixture(scope="module")
-def outcomes(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Outcome]:
-    return outcomes_of(s3a_snapshot_promises, tmp_path_factory.mktemp("s3a-snapshot"))
+def outcomes(tmp_path_factory: pytest.TempPathFactory, pytestconfig: pytest.Config) -> dict[str, Outcome]:
+    return outcomes_of(s3a_snapshot_promises, tmp_path_factory.mktemp("s3a-snapshot"), pytestconfig)
 
 
 @pytest.mark.thorough  # test_jdbc_snapshot.py has the promises, test_s3a.py the file system
