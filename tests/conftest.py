@@ -18,7 +18,7 @@ from airflow_bookmarks.store.backends.sqlite import SqliteTable
 from airflow_bookmarks.store.bookmark_store import LeaseGrant
 from airflow_bookmarks.store.table import Table
 from tests.databases.servers import database_login, mariadb_server, postgresql_server
-from tests.quick_clients import keep_what_clients_read
+from tests.quick_clients import forget_masks, keep_what_clients_read
 from tests.quick_spark import environment as quick_spark_environment
 from tools.servers import dynamodb_local, moto_server
 
@@ -73,6 +73,12 @@ def quick_clients() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         keep_what_clients_read(patch)
         yield
+
+
+@pytest.fixture(autouse=True)
+def no_masks_of_earlier_tests() -> None:
+    """Begin without the secrets of earlier tests."""
+    forget_masks()
 
 
 # To loggers that don't propagate pytest gives its handler, in each phase of a test. These two of pyspark stop to
