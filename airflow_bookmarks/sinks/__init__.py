@@ -8,6 +8,7 @@
     staging    what a script asks a sink to stage, and what it has staged
     files/     the sink of files: staged in a folder, published by moves
     jdbc/      the sink of tables: staged in a table, published by a transaction
+    delta/     the sink of Delta tables: lands by itself, in one commit of the table
 
 The DataFrame is written by `spark/sinks`; what is here needs no script.
 """

@@ -7,22 +7,29 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from airflow_bookmarks.core.files.file_list import encode_moves, encode_paths
+from airflow_bookmarks.core.run import OutputEntry
 from airflow_bookmarks.core.text.count import REMOVED_KEYS
+from airflow_bookmarks.sinks.staging import stats_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from airflow_bookmarks.core.run import OutputEntry, Payload
-    from airflow_bookmarks.sinks.staging import Staged
+    from airflow_bookmarks.core.run import Payload
+    from airflow_bookmarks.sinks.staging import Staged, StagingRequest
 
 StoreBodies = Callable[[Mapping[str, bytes]], Mapping[str, "Payload"]]
+
+
+def landing_entry(request: StagingRequest, place: str = "") -> OutputEntry:
+    """Return the entry of an output that commits by itself, as stored before its rows land."""
+    return OutputEntry(request.sink, request.target, place, stats_of(request), commits_by_itself=True)
 
 
 def landed_entry(entry: OutputEntry, staged: Staged) -> OutputEntry:
     """Return the entry of an output that is not in files: nothing is listed, its sink alone knows what is visible."""
     removed = {} if staged.removed_keys is None else {REMOVED_KEYS: staged.removed_keys}
     rows = None if staged.rows is None else staged.rows - (staged.removed_keys or 0)
-    return replace(entry, stats={**entry.stats, "rows": rows, **removed})
+    return replace(entry, stats={**entry.stats, "rows": rows, **removed, **staged.figures})
 
 
 def discarded_entry(entry: OutputEntry, staged: Staged) -> OutputEntry:

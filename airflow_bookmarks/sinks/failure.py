@@ -13,9 +13,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from contextlib import AbstractContextManager
 
-JDBC_SINK = "jdbc"  # the kind of sink whose outputs are tables
+JDBC_SINK = "jdbc"  # the kind of sink whose outputs are tables of a database
+DELTA_SINK = "delta"  # the kind of sink whose outputs are Delta tables
 
-_OURS = frozenset({FILES_SINK, JDBC_SINK})
+_OURS = frozenset({FILES_SINK, JDBC_SINK, DELTA_SINK})
 
 
 def own_errors(kind: str) -> AbstractContextManager[None]:

@@ -13,21 +13,21 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from airflow_bookmarks.core.errors import BookmarkError, MisuseError, OptionError, OutOfBoundsError, SinkUnknownError
-from airflow_bookmarks.core.run import OutputEntry
 from airflow_bookmarks.own_kind import load_kind
 from airflow_bookmarks.sinks.clean import CleanedSink
+from airflow_bookmarks.sinks.delta.sink import DeltaSink
+from airflow_bookmarks.sinks.entry import landing_entry
 from airflow_bookmarks.sinks.examined import ExaminedSink
 from airflow_bookmarks.sinks.failure import named_failure, own_errors
 from airflow_bookmarks.sinks.files.sink import FilesSink
 from airflow_bookmarks.sinks.jdbc.sink import JdbcSink
 from airflow_bookmarks.sinks.sink import NOT_TAKEN_BACK, CollectedSink, CommittingSink, SidewaysSink, StagedSink
-from airflow_bookmarks.sinks.staging import stats_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from airflow_bookmarks.core.rules.territory import Territory
-    from airflow_bookmarks.core.run import RunKey
+    from airflow_bookmarks.core.run import OutputEntry, RunKey
     from airflow_bookmarks.databases.access import DatabaseAccess
     from airflow_bookmarks.sinks.sink import Sink
     from airflow_bookmarks.sinks.staging import StagingRequest
@@ -117,8 +117,12 @@ class SinkRegistry:
             MisuseError: the staging root could not be found again. SourceError: a kind of a user's own failed.
         """
         sink = self._writing(territory, output, request)
+        committing = self.find_committing(request.sink)
+        if committing is not None:
+            with named_failure(committing.kind, f"job {territory.job!r}, output {output!r}", _NOTHING_WRITTEN):
+                return committing.place(territory, key, output, request), None
         if sink is None:
-            return _by_itself(request), None
+            return landing_entry(request), None
         with named_failure(sink.kind, f"job {territory.job!r}, output {output!r}", _NOTHING_WRITTEN):
             entry, root = sink.stage(territory, key, output, request)
         return entry, None if root is None else _listed_root(sink, root)
@@ -133,8 +137,12 @@ class SinkRegistry:
         if isinstance(sink, SidewaysSink):
             with named_failure(sink.kind, f"job {territory.job!r}, output {output!r}", _NOTHING_WRITTEN):
                 return sink.stage_aside(territory, run, output, request)
+        committing = self.find_committing(request.sink)
+        if committing is not None:
+            with named_failure(committing.kind, f"job {territory.job!r}, output {output!r}", _NOTHING_WRITTEN):
+                return committing.place_aside(territory, run, output, request)
         if sink is None:
-            return _by_itself(request)
+            return landing_entry(request)
         raise OptionError(
             f"job {territory.job!r}: output {output!r} goes to a sink of kind {request.sink!r}, which makes rows "
             "visible after a commit alone, and a pause or disable run has none. Nothing of it was written. Write the "
@@ -289,10 +297,6 @@ def _can_clean(sink: Sink) -> bool:
     return isinstance(sink, CleanedSink)
 
 
-def _by_itself(request: StagingRequest) -> OutputEntry:
-    return OutputEntry(request.sink, request.target, "", stats_of(request), commits_by_itself=True)
-
-
 @cache
 def _installed(kind: str) -> tuple[Sink | None, str | None]:
     """Return the kind that an installed package names, and why it can't be had; both None where none names it."""
@@ -348,4 +352,4 @@ def stored_root(kind: str, root: str) -> str:
     return root if kind == FilesSink.kind else f"{kind}:{root}"
 
 
-SINKS = SinkRegistry.of(FilesSink(), JdbcSink())
+SINKS = SinkRegistry.of(FilesSink(), JdbcSink(), DeltaSink())

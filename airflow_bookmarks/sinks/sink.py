@@ -12,7 +12,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+
+from airflow_bookmarks.sinks.entry import landing_entry
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -257,6 +259,34 @@ class CommittingSink(Sink):
     """A sink that commits by itself, under the token of the run."""
 
     commits_by_itself = True
+
+    def place(self, territory: Territory, key: RunKey, output: str, request: StagingRequest) -> OutputEntry:
+        """Return the output as stored before its rows land. Its place may name the token under which they do.
+
+        The writer gets the place back. Default: none.
+        """
+        return landing_entry(request)
+
+    def place_aside(self, territory: Territory, run: str, output: str, request: StagingRequest) -> OutputEntry:
+        """Return the output as `run` (the id of a pause or disable run) writes it, which nothing settles: see `place`.
+
+        Its place, if it names a token, names that of no other run.
+        """
+        return landing_entry(request)
+
+    def why_not_here(self) -> str | None:
+        """Return why this process can neither burn nor look, as half a sentence; None, the default, if it can.
+
+        An open run with such an output is then refused as a whole, and left as it is.
+        """
+        return None
+
+    def figures(self, output: StoredOutput) -> Mapping[str, Any]:
+        """Return what the record says of rows that have landed, such as `rows`, by the names that outputs store.
+
+        Asked of a run that is taken over, whose driver died before it could tell. Default: nothing.
+        """
+        return {}
 
     @abstractmethod
     def burn(self, output: StoredOutput, fence: int) -> None:

@@ -63,7 +63,7 @@ class Staged:
     `rows` is None where they were not counted; `schema` is the JSON of what was written; `files` are the staged files
     in the order of the moves (None: not looked at). `removed_keys` are how many of the rows are the delete set of an
     upsert (None: it has none). `made_from` are the contexts that it was made from, as far as
-    that is known.
+    that is known. `figures` are what else the record says of rows that have landed by themselves.
     """
 
     moves: Sequence[tuple[str, str]]
@@ -74,6 +74,7 @@ class Staged:
     files: Listing | None = None
     made_from: Sequence[str] = ()
     removed_keys: int | None = None
+    figures: Mapping[str, Any] = field(default_factory=dict)
 
 
 def stats_of(request: StagingRequest) -> dict[str, Any]:

@@ -36,12 +36,13 @@ from airflow_bookmarks.spark.opening import (
     session_of,
     settings_of,
     show_log,
+    sinks_of,
 )
 from airflow_bookmarks.spark.spark_names import reads_a_context, writes_an_output
 
 # Nothing that imports pyspark: a job without Spark works where it isn't installed.
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from types import TracebackType
 
     from pyspark.sql import DataFrame, SparkSession
@@ -174,6 +175,7 @@ class BookmarkedJob:
         self._summary: Summary | None = None
         self._is_aborted = False
         self._session_conf = ExitStack()
+        self._landing: tuple[str, Callable[[], None]] | None = None
 
     # ---- shards
 
@@ -344,7 +346,14 @@ class BookmarkedJob:
         if self._given.choice.option is not Option.DISABLE and self._turn.previous is None:
             self.name = key_of(self.store, self.name)  # another name, which a rename gave, is that job
         self._run = (
-            begin_run(self._given, self.name, self._environment, in_batches=self._turn.goes_on, shard=self._turn.shard)
+            begin_run(
+                self._given,
+                self.name,
+                self._environment,
+                sinks_of(self._spark),
+                in_batches=self._turn.goes_on,
+                shard=self._turn.shard,
+            )
             if self._turn.previous is None
             else self._turn.previous.following()
         )
@@ -380,6 +389,9 @@ class BookmarkedJob:
             FencedError: another run has taken the job over.
         """
         run = self.active_run
+        if self._landing is not None:
+            _, land = self._landing
+            land()
         if self._uses is not None:
             self._uses.settle(run)
         if self.inputs.unread_upstreams:
@@ -751,3 +763,17 @@ class BookmarkedJob:
         if overwrites:
             self._turn.check_overwrite(self.name, str(table))
         self.inputs.check_table(address, table, overwrites=overwrites)
+
+    def land_last(self, output: str, land: Callable[[], None]) -> None:
+        """Let an output that commits by itself be written at the commit, when all others are staged and checked.
+
+        Raises:
+            MisuseError: the run has such an output already.
+        """
+        if self._landing is not None:
+            raise MisuseError(
+                f"job {self.name!r}: outputs {self._landing[0]!r} and {output!r} both go to a sink that commits by "
+                "itself, and if the driver died between the two, one would be there and the other one not. Nothing was "
+                "written or committed. Write one of them in a job of its own that reads the same source."
+            )
+        self._landing = output, land

@@ -15,6 +15,8 @@ from airflow_bookmarks.lifecycle.history.shards import check_not_sharded
 from airflow_bookmarks.lifecycle.run.detached import DetachedRun
 from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
 from airflow_bookmarks.lifecycle.run.replay import ReplayRun
+from airflow_bookmarks.sinks.delta.sink import DeltaSink
+from airflow_bookmarks.sinks.registry import SINKS
 from airflow_bookmarks.store.bookmark_store import BookmarkStore
 
 # Nothing that imports pyspark: a job without Spark works where it isn't installed.
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     from airflow_bookmarks.files.access import FileAccess
     from airflow_bookmarks.lifecycle.protocol.lease import RunEnvironment
     from airflow_bookmarks.lifecycle.run.session import RunSession
+    from airflow_bookmarks.sinks.registry import SinkRegistry
     from airflow_bookmarks.spark.arguments import Arguments
 
 
@@ -80,15 +83,34 @@ def show_log() -> None:
         ours.setLevel(logging.INFO)
 
 
+def sinks_of(spark: SparkSession | None) -> SinkRegistry:
+    """Return the kinds of sink as a driver knows them: with its session it also settles what Delta tables were given.
+
+    Recovery comes before the script names its outputs, so the session is there from the beginning.
+    """
+    if spark is None:
+        return SINKS
+    from airflow_bookmarks.spark.sinks.delta_session import SessionTables
+
+    return SINKS.extended(DeltaSink(SessionTables(spark)))
+
+
 def begin_run(
-    given: Arguments, name: str, environment: RunEnvironment, *, in_batches: bool, shard: int | None
+    given: Arguments,
+    name: str,
+    environment: RunEnvironment,
+    sinks: SinkRegistry,
+    *,
+    in_batches: bool,
+    shard: int | None,
 ) -> RunSession:
     """Begin the run that a job was opened for: enabled, replayed, or one that changes nothing.
 
     Args:
         given: the arguments of the job.
         name: the name of the job, or of its virtual shard.
-        machine: time, threads and faults.
+        environment: time, threads and faults.
+        sinks: the kinds of sink, by which what earlier runs left is settled.
         in_batches: whether it is one of a loop.
         shard: the number of the virtual shard.
 
@@ -99,10 +121,12 @@ def begin_run(
     """
     common = (given.store, name, given.identity)
     if given.choice.option is not Option.ENABLE:
-        return DetachedRun.begin(*common, given.choice, environment, start=given.start, in_batches=in_batches)
+        return DetachedRun.begin(
+            *common, given.choice, environment, start=given.start, in_batches=in_batches, sinks=sinks
+        )
     if given.replay is not None:
         return ReplayRun.begin_replay(
-            *common, environment, given.replay, on_conflict=given.on_conflict, wait_for=given.wait_for
+            *common, environment, given.replay, on_conflict=given.on_conflict, wait_for=given.wait_for, sinks=sinks
         )
     run = ActiveRun.begin(
         *common,
@@ -111,6 +135,7 @@ def begin_run(
         wait_for=given.wait_for,
         start=given.start,
         in_batches=in_batches,
+        sinks=sinks,
     )
     if shard is None and run.run_number == 1:  # only a first run can be the one that begins beside the shards
         _check_whole(run, given, name)

@@ -37,6 +37,7 @@ _WRITES = frozenset(
         "bucketBy",
         "clusterBy",
         "csv",
+        "delta",
         "format",
         "insertInto",
         "jdbc",
@@ -108,6 +109,9 @@ WITHOUT_EFFECT: Mapping[str, str] = {
         _OF_TABLES,
     ),
 }
+
+# Those of them that mean something where a Delta table is written.
+OF_DELTA_WRITES = frozenset({"overwriteschema", "replacewhere", "txnappid", "txnversion"})
 
 
 def by_name(spark: type, method: str, values: Sequence[Any], options: Mapping[str, Any]) -> dict[str, Any]:

@@ -106,9 +106,13 @@ class ObservedFrame:
         self._write = RowCount(self.column, self._metric)
         return self._write.of(planned)
 
+    def is_in(self, query: Query) -> bool:
+        """Whether a managed write will read this frame."""
+        return self._metric in query.metrics
+
     def expect_write(self, query: Query) -> bool:
         """Prepare for a managed write; return whether it will read this frame."""
-        if self._metric not in query.metrics:
+        if not self.is_in(query):
             return False
         if tells_last_action(self._planned.sparkSession):
             return self._write is not None and self._write.forget()
@@ -248,6 +252,24 @@ class Uses:
         for ctx in [ctx for ctx, marks in tuple(self._marks.items()) if query.is_made_from(marks)]:
             del self._marks[ctx]
 
+    def check_used(self, query: Query) -> None:
+        """Make sure, before the last output lands by itself, that each context is used: by it, or by an action before.
+
+        Raises:
+            MisuseError: one is not, and on_unused is "error".
+        """
+        if self._on_unused == "error":
+            left = [(ctx, observed) for ctx, (observed, _) in self._observed.items() if not observed.is_in(query)]
+            self._check_none_unused([ctx for ctx, observed in left if not observed.is_used])
+
+    def _check_none_unused(self, unused: Sequence[str]) -> None:
+        if unused and self._on_unused == "error":
+            raise MisuseError(
+                f"job {self._job!r}: no action of this script has read {_named(unused)}, and on_unused is 'error'. "
+                "Nothing was committed: what was planned would count as read. Use what is read, or read it in a run "
+                "that does."
+            )
+
     def settle(self, run: RunSession) -> None:
         """Tell a run, which is about to commit, what was read of its contexts, and warn of those that were not.
 
@@ -255,12 +277,7 @@ class Uses:
             MisuseError: one was not used, and on_unused is "error".
         """
         unused = [ctx for ctx, (observed, _) in self._observed.items() if not observed.is_used]
-        if unused and self._on_unused == "error":
-            raise MisuseError(
-                f"job {self._job!r}: no action of this script has read {_named(unused)}, and on_unused is 'error'. "
-                "Nothing was committed: what was planned would count as read. Use what is read, or read it in a run "
-                "that does."
-            )
+        self._check_none_unused(unused)
         for ctx, (observed, wanted) in self._observed.items():
             self._tell(run, ctx, observed, wanted)
         if self._on_unused == "warn":

@@ -10,20 +10,24 @@ from pyspark.sql import DataFrameWriter
 from pyspark.sql import functions as F
 
 from airflow_bookmarks.core.errors import OptionError
+from airflow_bookmarks.core.option import Option
 from airflow_bookmarks.files.access import by_own_access
 from airflow_bookmarks.files.opener import open_filesystem
-from airflow_bookmarks.sinks.staging import Mode
+from airflow_bookmarks.sinks.delta.target import DeltaTarget
+from airflow_bookmarks.sinks.failure import DELTA_SINK
+from airflow_bookmarks.sinks.staging import Mode, Staged
 from airflow_bookmarks.spark.features import check_format
 from airflow_bookmarks.spark.readers.by_format import set_option
 from airflow_bookmarks.spark.readers.format import FORMATS
 from airflow_bookmarks.spark.sinks.deletes import with_deletes
+from airflow_bookmarks.spark.sinks.delta import DeltaTable
 from airflow_bookmarks.spark.sinks.files import FileSink
 from airflow_bookmarks.spark.sinks.jdbc import JdbcTable, upsert_of
-from airflow_bookmarks.spark.spark_names import WITHOUT_EFFECT, by_name, is_of_writer
+from airflow_bookmarks.spark.spark_names import OF_DELTA_WRITES, WITHOUT_EFFECT, by_name, is_of_writer
 from airflow_bookmarks.spark.use import RunningJob
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from pyspark.sql import DataFrame
 
@@ -58,6 +62,10 @@ class WritingJob(RunningJob, Protocol):
 
     def check_table(self, address: str, table: SinkTable, *, overwrites: bool) -> None:
         """Make sure that an output doesn't replace what another one of its run or loop wrote to a table."""
+        ...
+
+    def land_last(self, output: str, land: Callable[[], None]) -> None:
+        """Let an output that commits by itself be written at the commit, when all others are staged."""
         ...
 
 
@@ -117,15 +125,15 @@ class BookmarkedWriter:
         return self._job.access
 
     def format(self, source: str) -> BookmarkedWriter:
-        """Set the format: avro, csv, json, orc, parquet (default), text or xml.
+        """Set the format: avro, csv, delta, json, orc, parquet (default), text or xml.
 
         Raises:
             OptionError: another format.
         """
-        if source.lower() not in FORMATS:
+        if source.lower() not in (*FORMATS, DELTA_SINK):
             raise self._refused(
-                f"format {source!r} is no managed sink; known are {', '.join(FORMATS)}, and tables of a database by "
-                ".jdbc(url, table)"
+                f"format {source!r} is no managed sink; known are {', '.join(FORMATS)}, delta, and tables of a "
+                "database by .jdbc(url, table)"
             )
         self._format = source.lower()
         return self
@@ -151,7 +159,7 @@ class BookmarkedWriter:
         Raises:
             OptionError: `path`, which `save` takes, an unknown `partitionOverwriteMode`, or one that has no effect.
         """
-        if key.lower() in WITHOUT_EFFECT and value is not None:
+        if key.lower() in WITHOUT_EFFECT and key.lower() not in OF_DELTA_WRITES and value is not None:
             raise self._refused(f"option {key!r}: {WITHOUT_EFFECT[key.lower()]}")
         if key.lower() == "path":
             raise self._refused("option 'path' can't be used with a managed sink; give the path to .save(path)")
@@ -180,13 +188,14 @@ class BookmarkedWriter:
         order_by: str | Iterable[str] | None = None,
         deletes: DataFrame | None = None,
     ) -> BookmarkedWriter:
-        """Let rows replace those of the table that have the same key; for `jdbc`, in mode "append".
+        """Let rows replace those of the table that have the same key; for `jdbc` and `delta`, in mode "append".
 
         Args:
-            keys: the columns of a primary key or a unique index of the table. A row with NULL in one of them is an
-                error, in the delete set as well.
+            keys: the columns of a primary key or a unique index of the table; of a Delta table, any. A row with NULL in
+                one of them is an error, in the delete set as well.
             order_by: of several rows for a key the one with the greatest values in these columns counts, as the
-                database compares them; NULL is lower than any. Without it several rows for a key are an error.
+                database (for Delta, Spark) compares them; NULL is lower than any. Without it several rows for a key are
+                an error.
             deletes: rows with the keys to delete, such as `frame.deletes`; of their columns only `keys` and `order_by`
                 are used. A key that is both written and deleted: the greatest `order_by` decides, and of a tie the
                 row counts; without `order_by` it is an error. A key that is not there is no error.
@@ -227,9 +236,15 @@ class BookmarkedWriter:
             if partitionBy is not None:
                 self.partitionBy(partitionBy)
             self.options(**options)
+            if self._format == DELTA_SINK:
+                self._write_delta(DeltaTarget(path, is_path=True))
+                return
+            self._check_no_delta_options("files")
             if self._upsert is not None:
                 given = "upsert(...)" if self._deletes is None else "upsert(..., deletes=...)"
-                raise self._refused(f"{given} can't be done with files; rows of a table have keys: .jdbc(url, table)")
+                raise self._refused(
+                    f"{given} can't be done with files; rows of a table have keys: .jdbc(url, table) or .delta(table)"
+                )
             self._stage(path)
 
     @by_own_access
@@ -258,11 +273,111 @@ class BookmarkedWriter:
             if mode is not None:
                 self.mode(mode)
             self.options(**(properties or {}))
+            self._check_no_delta_options("a table of a database")
             if self._partition_by or self._overwrite_mode is not None:
                 raise self._refused("partitionBy and partitionOverwriteMode are for files, and a table has no folders")
             if self._upsert is not None and self._mode is not Mode.APPEND:
                 raise self._refused("upsert(...) keeps rows, and mode 'overwrite' deletes all; use one of them")
             self._stage_table(url, table)
+
+    @by_own_access
+    def delta(
+        self,
+        path_or_table: str,
+        mode: str | None = None,
+        partitionBy: str | list[str] | None = None,
+        **options: Any,
+    ) -> None:
+        """Write the frame to a Delta table at the commit of the run, in one commit of the table.
+
+        A Delta table commits by itself, so it comes last: when the block ends, and everything else is staged and
+        checked. A run has one such output. A table that is not there is made now, empty, with the columns of the frame.
+        If the driver dies in between, the next run looks in the history of the table, and takes over what has landed.
+
+        Args:
+            path_or_table: a path ("/lake/orders", "s3a://lake/orders"), or the name of a table ("sales.orders").
+            mode: "append" (default) or "overwrite": the whole table; with the option `replaceWhere` the rows of that
+                condition, with `partitionOverwriteMode=dynamic` the partitions that the frame has rows of.
+            partitionBy: the partition columns of a table that is made; of one that is there, the same.
+            options: those of Delta's writer, such as mergeSchema; not txnAppId, txnVersion and userMetadata.
+
+        Raises:
+            OptionError: this Spark has no Delta Lake; the table is none of Delta, or forgets which runs have written
+                (`delta.setTransactionRetentionDuration`); an option can't be used; a pause or disable run would
+                overwrite, without `overwrite_published=True`.
+            MisuseError: another output of the run commits by itself; an output of that name exists already.
+
+        Example:
+            job.write(orders, "orders").partitionBy("day").delta("s3a://lake/orders")
+        """
+        with self._job.active_run.writing(self._name):
+            if mode is not None:
+                self.mode(mode)
+            if partitionBy is not None:
+                self.partitionBy(partitionBy)
+            self.options(**options)
+            self._write_delta(DeltaTarget.parse(path_or_table))
+
+    def _write_delta(self, target: DeltaTarget) -> None:
+        what = f"job {self._job.name!r}, output {self._name!r}"
+        if self._staging is not None:
+            raise self._refused("staging= is for what is staged, and a Delta table takes its rows itself")
+        if self._upsert is not None:
+            raise self._refused(
+                "upsert(...) into a Delta table is not there yet; use .mode('overwrite'), or .jdbc(...)"
+            )
+        is_aside = self._job.option != Option.ENABLE.value
+        if is_aside and self._mode is Mode.OVERWRITE and not self._overwrite_published:
+            raise self._refused(
+                f"to overwrite rows of a Delta table in a run of option {self._job.option} may delete what runs wrote, "
+                "and such a run is part of no history: write to another table, or ask for it by "
+                f"job.write(df, {self._name!r}, overwrite_published=True)"
+            )
+        table = DeltaTable.open(
+            what,
+            self._frame,
+            target,
+            mode=self._delta_mode(),
+            partition_by=self._partition_by,
+            options=self._options,
+            upsert=self._upsert,
+        )
+        frame = self._frame
+        if self._upsert is not None and self._deletes is not None:
+            frame = with_deletes(frame, self._deletes, self._upsert, what)
+        location = _canonical_or_none(table.location)
+        if location is not None:
+            self._job.check_target(location, overwrites=table.is_overwrite)
+        self._job.land_last(self._name, lambda: self._land(table, frame))
+
+    def _land(self, table: DeltaTable, frame: DataFrame) -> None:
+        """Write to a table that commits by itself: everything else of the run is staged."""
+        run, uses = self._job.active_run, self._job.uses
+        with run.writing(self._name):
+            query = uses.query_of_write(frame)
+            uses.check_used(query)
+            made_from = uses.made_from(query, frame.sparkSession)
+            before = table.version()
+            request = table.request(before, self._when_empty)
+            if not run.is_to_land(request, made_from, lambda: not frame.isEmpty()):
+                rows = 0 if frame.isEmpty() else None
+                run.leave_out(self._name, request, Staged((), rows=rows, made_from=made_from))
+                return
+            with uses.of_write(query):
+                prepared = table.prepared(frame)
+                staged = table.write(prepared, run.place(self._name, request), before)
+            run.staged(self._name, replace(staged, made_from=made_from))
+
+    def _delta_mode(self) -> Mode:
+        if self._mode is not Mode.OVERWRITE or any(key.lower() == "replacewhere" for key in self._options):
+            return Mode.OVERWRITE_PARTITIONS if self._overwrite_mode == "dynamic" else self._mode
+        chosen = self._overwrite_mode or (self._job.spark.conf.get(_DYNAMIC, "static") or "static").lower()
+        return Mode.OVERWRITE_PARTITIONS if chosen == "dynamic" else Mode.OVERWRITE
+
+    def _check_no_delta_options(self, what: str) -> None:
+        for key in self._options:
+            if key.lower() in OF_DELTA_WRITES:
+                raise self._refused(f"option {key!r} is one of a Delta table and has no effect on {what}")
 
     def _stage_table(self, url: str, table: str) -> None:
         run, what = self._job.active_run, f"job {self._job.name!r}, output {self._name!r}"
@@ -364,13 +479,32 @@ class BookmarkedWriter:
             f"or what is to be no part of the commit with frame.write.{name}(...)"
         )
 
-    def saveAsTable(self, name: str, *args: Any, **kwargs: Any) -> NoReturn:
-        """Refuse: a table's files would be visible before the commit."""
-        raise self._refused(f"saveAsTable({name!r}) can't be staged; save to the table's folder with .save(path)")
+    def saveAsTable(
+        self,
+        name: str,
+        format: str | None = None,
+        mode: str | None = None,
+        partitionBy: str | list[str] | None = None,
+        **options: Any,
+    ) -> None:
+        """Write to a Delta table, as `delta(name)`; refuse a table of another format.
+
+        Raises:
+            OptionError: the format is another one, whose files would be visible before the commit; see `delta`.
+        """
+        if (format or self._format).lower() != DELTA_SINK:
+            raise self._refused(
+                f"saveAsTable({name!r}) can't be staged; save to the table's folder with .save(path), or write to a "
+                "Delta table with .delta(name)"
+            )
+        self.delta(name, mode, partitionBy, **options)
 
     def insertInto(self, name: str, *args: Any, **kwargs: Any) -> NoReturn:
-        """Refuse: a table's files would be visible before the commit."""
-        raise self._refused(f"insertInto({name!r}) can't be staged; save to the table's folder with .save(path)")
+        """Refuse: a table's files would be visible before the commit, and one of Delta would get them twice."""
+        raise self._refused(
+            f"insertInto({name!r}) can't be staged; save to the table's folder with .save(path), or write to a Delta "
+            "table with .delta(name)"
+        )
 
     def _publish_mode(self) -> Mode:
         if self._mode is not Mode.OVERWRITE or not self._partition_by:
@@ -382,3 +516,11 @@ class BookmarkedWriter:
         error = OptionError(f"job {self._job.name!r}, output {self._name!r}: {what}. Nothing was written or committed.")
         self._job.active_run.refuse_write(self._name, error)
         return error
+
+
+def _canonical_or_none(location: str) -> str | None:
+    """Return the folder of a table as paths of this package are; None where only Spark reaches it."""
+    try:
+        return open_filesystem(location).canonical(location)
+    except OptionError:
+        return None

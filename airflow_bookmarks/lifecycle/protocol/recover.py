@@ -42,7 +42,8 @@ def recover(
     Raises:
         OutOfBoundsError: state names files that are not the job's; nothing was changed.
         PublishError: what is due can't be published.
-        SinkUnknownError: an open run, or one whose publish is due, wrote to a sink that is not known.
+        SinkUnknownError: an open run, or one whose publish is due, wrote to a sink that is not known, or that can't be
+            asked from this process.
         SourceError: a sink of a user's own failed to settle an open run, which stays open.
         SourceUnknownError: an open run reads a source of a kind that this version does not know.
     """
@@ -55,6 +56,7 @@ def recover(
     opened = list(store.open_runs(grant.job, grant.base))
     for run in opened:  # before the first of them is settled
         check_known_sinks(grant.job, run, sinks)
+        check_reached_sinks(grant.job, run, sinks)
         check_known_sources(grant.job, run)
     for run in opened:
         if adopted is None and _has_landed(store, grant, run, sinks) and _is_same_position(grant, run):
@@ -96,6 +98,23 @@ def unknown_sinks(run: Run, sinks: SinkRegistry = SINKS) -> Mapping[str, OutputE
         for name, output in run.outputs.items()
         if not (run.state.is_committed and output.commits_by_itself) and not sinks.knows(output)
     }
+
+
+def check_reached_sinks(job: str, run: Run, sinks: SinkRegistry = SINKS) -> None:
+    """Make sure that this process can settle an open run: burn its tokens, and see whether its rows have landed.
+
+    Raises:
+        SinkUnknownError: it can't.
+    """
+    for name, output in run.outputs.items():
+        sink = sinks.find_committing(output.sink)
+        why = None if sink is None else sink.why_not_here()
+        if why is not None:
+            raise SinkUnknownError(
+                f"job {job!r}: run {run.key} was left open, and wrote output {name!r} to a sink of kind "
+                f"{output.sink!r} ({output.target}): {why}. Nothing was read, written or changed: the run is neither "
+                "given up nor done again. Run the job where its driver can reach the sink, as that run did."
+            )
 
 
 def check_known_sources(job: str, run: Run) -> None:
@@ -151,7 +170,7 @@ def finish_publish(
     return after
 
 
-_STAYS_OPEN = (
+STAYS_OPEN = (
     "The run is neither committed nor given up, and nothing was planned or read. Mend the cause; the next run of the "
     "job settles it."
 )
@@ -163,7 +182,7 @@ def _has_landed(store: BookmarkStore, grant: LeaseGrant, run: Run, sinks: SinkRe
         sink = sinks.find_committing(entry.sink)
         if sink is not None:
             output = stored_output(store, grant.job, run, name)
-            with named_failure(sink.kind, output, _STAYS_OPEN):
+            with named_failure(sink.kind, output, STAYS_OPEN):
                 sink.burn(output, grant.fence)
                 landed = sink.landed(output) or landed
     return landed

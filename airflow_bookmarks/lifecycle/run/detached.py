@@ -33,7 +33,7 @@ from airflow_bookmarks.lifecycle.run.side.walk import BatchWalk, positions_after
 from airflow_bookmarks.lifecycle.run.side.window import PauseWindow
 from airflow_bookmarks.lifecycle.run.use.inputs import PlannedContext
 from airflow_bookmarks.lifecycle.run.use.recording import RecordsUse
-from airflow_bookmarks.lifecycle.state.discard import increment_of
+from airflow_bookmarks.lifecycle.state.discard import increment_of, is_to_land
 from airflow_bookmarks.lifecycle.state.guard import guarded
 from airflow_bookmarks.lifecycle.state.job_state import JobStates, KeepsState
 from airflow_bookmarks.lifecycle.state.manifest import WritesManifests
@@ -47,14 +47,14 @@ from airflow_bookmarks.sources.contract import stats_of
 from airflow_bookmarks.sources.source import P, PlanInput, Source
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from airflow_bookmarks.core.plan import Plan
     from airflow_bookmarks.core.position import Position
     from airflow_bookmarks.lifecycle.protocol.lease import RunEnvironment
     from airflow_bookmarks.lifecycle.protocol.source_cleanup import Disposal
     from airflow_bookmarks.sinks.registry import SinkRegistry
-    from airflow_bookmarks.sinks.staging import StagingRequest
+    from airflow_bookmarks.sinks.staging import Staged, StagingRequest
     from airflow_bookmarks.sources.source import OnSourceChange
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
 
@@ -270,13 +270,33 @@ class DetachedRun(ReadsContexts, KeepsState, Expects, WritesManifests, RecordsUs
         self._outputs.check_new(output)
         entry = self._sinks.stage_aside(Territory(self._store.namespace, self._job), self._id, output, place)
         if entry.commits_by_itself:
-            # Rows that have landed can't be taken back. A plan of files may still lose some before the commit.
+            # Rows that have landed can't be taken back, so what would refuse the end of the run refuses them. A plan of
+            # files may still lose some before it.
+            self._inputs.check_read("published")
+            self._outputs.check_written("published", but=output)
+            self._outputs.check_staged("published")
             whole = {ctx: plan for ctx, plan in self._inputs.plans.items() if not isinstance(plan, FilePlan)}
             self._positions_after(whole)
         self._outputs.place(output, entry)
         if place.overwrites_published:
             self._overwriting.add(output)
         return entry.place
+
+    @guarded
+    def is_to_land(self, place: StagingRequest, made_from: Sequence[str], has_rows: Callable[[], bool]) -> bool:
+        """Decide whether an output that commits by itself is written; see `ActiveRun.is_to_land`."""
+        increment = increment_of(self._inputs.plans, state_changed=self._states.has_changed)
+        return is_to_land(increment, place, made_from, has_rows)
+
+    @guarded
+    def leave_out(self, output: str, place: StagingRequest, staged: Staged) -> None:
+        """Record an output that commits by itself and is not written in this run."""
+        check_name("output", output)
+        self._check_running(f"leave out {output!r}")
+        self._outputs.check_new(output)
+        entry = self._sinks.stage_aside(Territory(self._store.namespace, self._job), self._id, output, place)
+        self._outputs.place(output, replace(entry, is_left_out=True))
+        self._outputs.stage(output, staged)
 
     @guarded
     def commit(self) -> Summary:

@@ -33,7 +33,13 @@ from airflow_bookmarks.lifecycle.run.commit_builder import StoredBodies, build_c
 from airflow_bookmarks.lifecycle.run.lease_holder import LeaseHolder
 from airflow_bookmarks.lifecycle.run.leased import LeasedRun
 from airflow_bookmarks.lifecycle.run.use.inputs import PlannedContext
-from airflow_bookmarks.lifecycle.state.discard import increment_of, is_published, log_discarded, remedy_for
+from airflow_bookmarks.lifecycle.state.discard import (
+    increment_of,
+    is_published,
+    is_to_land,
+    log_discarded,
+    remedy_for,
+)
 from airflow_bookmarks.lifecycle.state.guard import guarded
 from airflow_bookmarks.lifecycle.state.job_state import JobStates
 from airflow_bookmarks.lifecycle.state.positions import ContextReader, OtherReaders, log_start, warn_renamed, with_place
@@ -56,7 +62,7 @@ from airflow_bookmarks.sources.upstream.rewind import RewindWanted
 from airflow_bookmarks.store.bookmark_store import PLAN_INLINE_BYTES, BookmarkStore, Commit, LeaseGrant
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from airflow_bookmarks.core.files.file_plan import FilePlan
     from airflow_bookmarks.core.plan import Plan
@@ -64,7 +70,7 @@ if TYPE_CHECKING:
     from airflow_bookmarks.lifecycle.protocol.acquire import OnConflict
     from airflow_bookmarks.lifecycle.protocol.lease import RunEnvironment
     from airflow_bookmarks.lifecycle.run.commit_builder import RunOutcome
-    from airflow_bookmarks.sinks.staging import StagingRequest
+    from airflow_bookmarks.sinks.staging import Staged, StagingRequest
     from airflow_bookmarks.sources.source import OnSourceChange, P, Source
 
 log = logging.getLogger(__name__)
@@ -300,6 +306,26 @@ class ActiveRun(LeaseHolder):
         self._environment.at(Failpoint.PLACED)
         return entry.place
 
+    @guarded
+    def is_to_land(self, place: StagingRequest, made_from: Sequence[str], has_rows: Callable[[], bool]) -> bool:
+        """Decide whether an output that commits by itself is written; False: `leave_out` records that it was not."""
+        increment = increment_of(self._inputs.plans, state_changed=self._states.has_changed)
+        return is_to_land(increment, place, made_from, has_rows)
+
+    @guarded
+    def leave_out(self, output: str, place: StagingRequest, staged: Staged) -> None:
+        """Record an output that commits by itself and is not written in this run.
+
+        Raises:
+            MisuseError: after the commit, or an output of that name was placed already.
+        """
+        check_name("output", output)
+        self._check_running(f"leave out {output!r}")
+        self._outputs.check_new(output)
+        entry, _ = self._leased.stage(self._run_key, output, place)
+        self._outputs.place(output, replace(entry, is_left_out=True))
+        self._outputs.stage(output, staged)
+
     def _listed_before(self, output: str, place: StagingRequest) -> Mapping[str, OutputEntry]:
         """Return what to store with the place of a sink that commits by itself; nothing for any other.
 
@@ -314,6 +340,9 @@ class ActiveRun(LeaseHolder):
             )
         if self._leased.sinks.find_staged(place.sink) is not None:
             return {}
+        # Whoever finds its rows commits the run as it is now, so what would refuse the commit refuses the landing.
+        self._inputs.check_read("committed")
+        self._outputs.check_written("committed", but=output)
         self._outputs.check_staged("committed")
         landing = self._rechecked()
         self._check_moves(self._leased.preparation(self._reader, self._states).outcome(self._inputs, landing))
@@ -433,6 +462,8 @@ class ActiveRun(LeaseHolder):
 
     def _output_entry(self, name: str, increment: Increment) -> OutputEntry:
         entry, staged = self._outputs.placed[name], self._outputs.staged[name]
+        if entry.is_left_out:
+            return discarded_entry(entry, staged)
         if entry.commits_by_itself:
             return landed_entry(entry, staged)
         if not is_published(increment, entry, staged):

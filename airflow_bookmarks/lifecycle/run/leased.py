@@ -18,13 +18,19 @@ from airflow_bookmarks.core.text.escaping import in_lines
 from airflow_bookmarks.lifecycle.protocol.acquire import begin
 from airflow_bookmarks.lifecycle.protocol.failpoint import Failpoint
 from airflow_bookmarks.lifecycle.protocol.lease import Renewer
-from airflow_bookmarks.lifecycle.protocol.publish import publish_run, sweep_after_mark, sweep_before_plan
-from airflow_bookmarks.lifecycle.protocol.recover import recover
+from airflow_bookmarks.lifecycle.protocol.publish import (
+    publish_run,
+    stored_output,
+    sweep_after_mark,
+    sweep_before_plan,
+)
+from airflow_bookmarks.lifecycle.protocol.recover import STAYS_OPEN, recover
 from airflow_bookmarks.lifecycle.run.commit_preparation import CommitPreparation, ItemBodies
 from airflow_bookmarks.lifecycle.state.job_state import JobStates
 from airflow_bookmarks.lifecycle.state.positions import ContextReader
 from airflow_bookmarks.lifecycle.state.summary import Summary, log_committed
 from airflow_bookmarks.lifecycle.state.timing import Stopwatch
+from airflow_bookmarks.sinks.failure import named_failure
 from airflow_bookmarks.sinks.registry import SINKS, SinkRegistry
 
 if TYPE_CHECKING:
@@ -118,12 +124,23 @@ class LeasedRun:
     def _commit_adopted(self, adopted: Run) -> None:
         """Commit and publish a run that was taken over, as it was planned; then go on under the next fence."""
         reader = ContextReader(self.store, self.grant.job, self.grant.base, self.start)
-        commit = self.preparation(reader, JobStates(reader)).commit_adopted(adopted)
+        landed = replace(adopted, outputs={name: self._as_landed(adopted, name) for name in adopted.outputs})
+        commit = self.preparation(reader, JobStates(reader)).commit_adopted(landed)
         run = replace(self.store.commit(self.grant, commit), fences=adopted.fences)  # under which it has staged
         for ctx in adopted.plans.keys() & commit.contexts.keys():
             log_committed(log, self.grant.job, ctx, self.grant.run_number, commit.contexts[ctx])
         publish_run(self.store, self.grant, run, self.environment, self.sinks)
         self.hold(self._mark_and_take(run))
+
+    def _as_landed(self, adopted: Run, name: str) -> OutputEntry:
+        """Return an output with what its sink tells of the rows that have landed: its driver died before it could."""
+        entry = adopted.outputs[name]
+        sink = self.sinks.reaching(self.store.databases).find_committing(entry.sink)
+        if sink is None:
+            return entry
+        output = stored_output(self.store, self.grant.job, adopted, name)
+        with named_failure(sink.kind, output, STAYS_OPEN):
+            return replace(entry, stats={**entry.stats, **sink.figures(output)})
 
     def hold(self, grant: LeaseGrant) -> None:
         """Go on with another holding of the job."""

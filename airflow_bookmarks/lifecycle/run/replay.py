@@ -42,7 +42,7 @@ from airflow_bookmarks.sources.registry import kind_of
 from airflow_bookmarks.sources.source import PlanInput
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from airflow_bookmarks.core.job import RunIdentity
     from airflow_bookmarks.core.run import OutputEntry, Run
@@ -239,6 +239,13 @@ class ReplayRun(LeaseHolder):
         self._outputs.place(output, entry)
         self._environment.at(Failpoint.PLACED)
         return entry.place
+
+    def is_to_land(self, place: StagingRequest, made_from: Sequence[str], has_rows: Callable[[], bool]) -> bool:
+        """Return True: `place` says why nothing of it can be written again."""
+        return True
+
+    def leave_out(self, output: str, place: StagingRequest, staged: Staged) -> None:
+        """Do nothing: a replay leaves out what the run left out."""
 
     # ---- commit
 

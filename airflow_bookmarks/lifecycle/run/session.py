@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping, Sequence
     from contextlib import AbstractContextManager
 
     from airflow_bookmarks.core.files.file_plan import FilePlan
@@ -183,6 +183,17 @@ class RunSession(Protocol):
 
     def place(self, output: str, place: StagingRequest) -> str:
         """Return the folder in which to stage an output."""
+        ...
+
+    def is_to_land(self, place: StagingRequest, made_from: Sequence[str], has_rows: Callable[[], bool]) -> bool:
+        """Return whether an output that commits by itself is written in this run: all its input is planned by now.
+
+        `has_rows` tells whether there is anything to write, and is asked only where it matters.
+        """
+        ...
+
+    def leave_out(self, output: str, place: StagingRequest, staged: Staged) -> None:
+        """Record an output that commits by itself and is not written in this run."""
         ...
 
     def staged(self, output: str, staged: Staged) -> None:

@@ -9,11 +9,11 @@ from airflow_bookmarks.core.rules.emptiness import Increment
 from airflow_bookmarks.core.selection.reason import MISSING
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from airflow_bookmarks.core.plan import Plan
     from airflow_bookmarks.core.run import OutputEntry
-    from airflow_bookmarks.sinks.staging import Staged
+    from airflow_bookmarks.sinks.staging import Staged, StagingRequest
 
 log = logging.getLogger(__name__)
 
@@ -44,6 +44,28 @@ def is_published(increment: Increment, entry: OutputEntry, staged: Staged) -> bo
         when_empty=output.when_empty,
         made_from=staged.made_from,
     )
+
+
+def is_to_land(
+    increment: Increment, request: StagingRequest, made_from: Sequence[str], has_rows: Callable[[], bool]
+) -> bool:
+    """Decide, before its rows land, whether an output that commits by itself is written in a run that found this.
+
+    Afterwards nothing can be left out. `has_rows` is asked only where it matters: it may be a query.
+    """
+    output = request.metadata
+
+    def publishes(rows: int) -> bool:
+        return increment.publishes(
+            rows=rows,
+            files=1,
+            overwrites=not output.is_append,
+            when_empty=output.when_empty,
+            made_from=made_from,
+        )
+
+    with_rows = publishes(1)
+    return with_rows if with_rows == publishes(0) else has_rows()
 
 
 def log_discarded(

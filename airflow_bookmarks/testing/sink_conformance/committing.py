@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from airflow_bookmarks.core.run import OutputEntry, RunKey, RunState
+from airflow_bookmarks.core.run import RunKey, RunState
 from airflow_bookmarks.testing.sink_conformance.cleaned import CleanedSinkConformance
-from airflow_bookmarks.testing.sink_ground import stored_output
+from airflow_bookmarks.testing.sink_ground import JOB, NAME, stored_output
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,8 +27,9 @@ class CommittingSinkConformance(CleanedSinkConformance):
 
     def stored_output(self, ground: CommittingSinkGround, fences: tuple[int, ...]) -> StoredOutput:
         """Return the output of a run that has had these fences, the last of them its own."""
-        entry = OutputEntry(ground.request.sink, ground.request.target, "", commits_by_itself=True)
-        return stored_output(entry, RunKey(1, fences[-1]), ground.blobs, fences)
+        key = RunKey(1, fences[-1])
+        entry = ground.sink.place(JOB, key, NAME, ground.request)
+        return stored_output(entry, key, ground.blobs, fences)
 
     def test_rows_land_once_under_a_token(self, ground: CommittingSinkGround) -> None:
         output = self.stored_output(ground, (3,))

@@ -124,7 +124,7 @@ class DetachedPublish:
 
     def _publish(self, name: str, prepared: Publication | None) -> dict[str, Any]:
         entry, staged = self.outputs.placed[name], self.outputs.staged[name]
-        if prepared is None and entry.is_staged:
+        if prepared is None and (entry.is_staged or entry.is_left_out):
             stats = discarded_stats(entry, staged)
             log_discarded(self.job, name, stats, when_empty=entry.metadata.when_empty)
             return stats

@@ -58,14 +58,17 @@ class RunOutputs:
         self.staged[output] = staged
         self.unfinished.pop(output, None)
 
-    def check_written(self, done: str) -> None:
+    def check_written(self, done: str, but: str | None = None) -> None:
         """Make sure that each begun write was finished; `done` is what else the run would be: "committed".
+
+        `but` is the output that is about to be written.
 
         Raises:
             MisuseError: one was not, also where the script caught its error.
         """
-        if self.unfinished:
-            said = "; ".join(f"output {output!r} was not written: {why}" for output, why in self.unfinished.items())
+        unfinished = {output: why for output, why in self.unfinished.items() if output != but}
+        if unfinished:
+            said = "; ".join(f"output {output!r} was not written: {why}" for output, why in unfinished.items())
             raise MisuseError(
                 f"job {self._job!r}: {said}. Nothing was {done}: the input would count as read, and these rows would "
                 "be nowhere. Finish the write, or let its error end the run."

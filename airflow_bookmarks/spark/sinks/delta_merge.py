@@ -1,0 +1,151 @@
+"""Upsert a DataFrame into a Delta table by MERGE, in one commit under the token of the run.
+
+MERGE takes its token from the conf of the session alone, and what else writes in a session with that conf would carry
+it too, and be skipped. So a session of its own runs the statement: it has the conf of the script's session, and sees
+its rows by a view that all sessions of the application share.
+
+    rows + delete set -> kept as they are (once evaluated) -> the newest of each key -> MERGE
+"""
+
+from __future__ import annotations
+
+import uuid
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, cast
+
+from pyspark.sql import Window
+from pyspark.sql import functions as F
+
+from airflow_bookmarks.core.database.upsert import DELETED
+from airflow_bookmarks.core.errors import OptionError
+from airflow_bookmarks.spark.features import is_connect, session_conf
+from airflow_bookmarks.spark.sinks.delta_session import sql_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from pyspark.sql import DataFrame, SparkSession
+
+    from airflow_bookmarks.core.database.upsert import Upsert
+    from airflow_bookmarks.sinks.delta.target import DeltaTarget
+    from airflow_bookmarks.sinks.delta.token import DeltaToken
+
+_LEFT = "Nothing was written or committed."
+_RANK = "_bm_rank"
+_GLOBAL = "global_temp"
+
+
+def check_can_merge(what: str, spark: SparkSession, columns: Sequence[str], upsert: Upsert) -> None:
+    """Make sure that this Spark can merge under a token, and that the frame has the columns of the upsert.
+
+    Raises:
+        OptionError: it can't, or it has not.
+    """
+    if is_connect(spark) and not hasattr(spark, "cloneSession"):
+        raise OptionError(
+            f"{what}: upsert(...) into a Delta table runs in a session of its own, and the Spark Connect client "
+            f"{spark.version} can't make one. {_LEFT} Run the job on a classic session, or with PySpark 4.1 or later "
+            "on Spark Connect; or write with mode 'overwrite'."
+        )
+    missing = [name for name in (*upsert.keys, *upsert.order_by) if name not in columns]
+    if missing:
+        raise OptionError(
+            f"{what}: upsert(...) names {', '.join(map(repr, missing))}, and the frame has the columns "
+            f"{', '.join(map(repr, columns))}. {_LEFT} Mind the case."
+        )
+
+
+def kept(frame: DataFrame) -> DataFrame:
+    """Evaluate the rows once, and return them: MERGE reads them twice, and has to find the same ones."""
+    return frame.localCheckpoint()
+
+
+def check_keys(what: str, rows: DataFrame, upsert: Upsert) -> None:
+    """Make sure that each row has its key, and that it is certain which row of a key counts.
+
+    Raises:
+        OptionError: a key is NULL; or there are several rows for one, or a row and a delete, and no `order_by`.
+    """
+    names = [_column(key) for key in upsert.keys]
+    nulls = rows.where(" OR ".join(f"{name} IS NULL" for name in names)).count()
+    if nulls:
+        raise OptionError(
+            f"{what}: in {nulls} row(s) a key of the upsert ({', '.join(upsert.keys)}) is NULL, which equals no row, "
+            f"so they would pile up. {_LEFT} Leave them out, or name other keys."
+        )
+    if upsert.order_by:
+        return
+    several = rows.groupBy(*upsert.keys).count().where("count > 1").count()
+    if several:
+        raise OptionError(
+            f"{what}: {several} key(s) of the upsert come more than once, and nothing says which row counts. "
+            f"{_LEFT} Give order_by, or bring one row for each key."
+        )
+
+
+def newest(rows: DataFrame, upsert: Upsert) -> DataFrame:
+    """Return one row for each key: of several the greatest `order_by`, NULL lowest; of a tie the row, not the delete."""
+    if not upsert.order_by:
+        return rows
+    order = [F.col(_column(name)).desc_nulls_last() for name in upsert.order_by]
+    if upsert.has_deletes:
+        order.append(F.col(DELETED).asc())
+    window = Window.partitionBy(*(F.col(_column(key)) for key in upsert.keys)).orderBy(*order)
+    return rows.withColumn(_RANK, F.row_number().over(window)).where(F.col(_RANK) == 1).drop(_RANK)
+
+
+def merge(rows: DataFrame, target: DeltaTarget, token: DeltaToken, upsert: Upsert) -> None:
+    """Bring rows into a table by their keys, and delete those of the delete set, in one commit under a token."""
+    with _shared_view(newest(rows, upsert)) as view:
+        session = _session_with(rows.sparkSession, token)
+        session.sql(_statement(target, view, rows.columns, upsert)).collect()
+
+
+def _statement(target: DeltaTarget, view: str, columns: Sequence[str], upsert: Upsert) -> str:
+    names = [_column(name) for name in columns if name != DELETED]
+    keys = [_column(name) for name in upsert.keys]
+    changed = [name for name in names if name not in keys]
+    source = f"source.{_column(DELETED)}"
+    lines = [
+        f"MERGE INTO {sql_of(target)} AS target USING {view} AS source",
+        "ON " + " AND ".join(f"target.{key} = source.{key}" for key in keys),
+        *([f"WHEN MATCHED AND {source} = 1 THEN DELETE"] if upsert.has_deletes else []),
+    ]
+    if changed:
+        lines.append("WHEN MATCHED THEN UPDATE SET " + ", ".join(f"target.{name} = source.{name}" for name in changed))
+    only_rows = f" AND {source} = 0" if upsert.has_deletes else ""
+    values = ", ".join(f"source.{name}" for name in names)
+    lines.append(f"WHEN NOT MATCHED{only_rows} THEN INSERT ({', '.join(names)}) VALUES ({values})")  # noqa: S608 (quoted)
+    return "\n".join(lines)
+
+
+@contextmanager
+def _shared_view(frame: DataFrame) -> Iterator[str]:
+    """Show a frame to all sessions of the application, for the block, and return its name."""
+    name = f"bookmark_{uuid.uuid4().hex}"
+    frame.createGlobalTempView(name)
+    try:
+        yield f"{_GLOBAL}.{name}"
+    finally:
+        frame.sparkSession.catalog.dropGlobalTempView(name)
+
+
+def _session_with(spark: SparkSession, token: DeltaToken) -> SparkSession:
+    """Return a session with the conf of another one, whose next statement lands under a token."""
+    if is_connect(spark):
+        session: SparkSession = cast("Any", spark).cloneSession()
+    else:
+        session = spark.newSession()
+        there = session_conf(session)
+        for key, value in session_conf(spark).items():
+            if there.get(key) != value and session.conf.isModifiable(key):
+                session.conf.set(key, value)
+    session.conf.set("spark.databricks.delta.write.txnAppId", token.application)
+    session.conf.set("spark.databricks.delta.write.txnVersion", str(token.number))
+    session.conf.set("spark.databricks.delta.commitInfo.userMetadata", str(token))
+    return session
+
+
+def _column(name: str) -> str:
+    doubled = name.replace("`", "``")
+    return f"`{doubled}`"

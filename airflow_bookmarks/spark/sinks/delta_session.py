@@ -1,0 +1,171 @@
+"""Delta tables as a Spark session reaches them: by SQL and Spark's writers alone, so on Spark Connect as well."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from airflow_bookmarks.core.errors import OptionError, SourceError
+from airflow_bookmarks.core.text.cause import cause_of
+from airflow_bookmarks.core.text.escaping import in_lines
+from airflow_bookmarks.files.opener import open_filesystem
+from airflow_bookmarks.sinks.delta.tables import TableCommit
+from airflow_bookmarks.spark.features import SPARK_ERRORS
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from pyspark.sql import DataFrame, SparkSession
+
+    from airflow_bookmarks.sinks.delta.target import DeltaTarget
+    from airflow_bookmarks.sinks.delta.token import DeltaToken
+
+_MISSING = (
+    "DELTA_MISSING_DELTA_TABLE",
+    "DELTA_TABLE_NOT_FOUND",
+    "TABLE_OR_VIEW_NOT_FOUND",
+    "DELTA_PATH_DOES_NOT_EXIST",
+)
+_NO_DELTA = ("PARSE_SYNTAX_ERROR", "DATA_SOURCE_NOT_FOUND", "Failed to find data source", "ClassNotFoundException")
+# Another commit came first: the burn has lost nothing, and is tried again on the version that is there now.
+_TAKEN = ("ConcurrentTransactionException", "DELTA_CONCURRENT_TRANSACTION")
+_OVERTAKEN = (*_TAKEN, "DELTA_CONCURRENT_", "DELTA_METADATA_CHANGED", "DELTA_PROTOCOL_CHANGED")
+_TRIES = 20
+_IDENTITY = re.compile(
+    r"DELTA_IDENTITY_COLUMNS_EXPLICIT_INSERT_NOT_SUPPORTED.*?IDENTITY column (.+?) is not", re.DOTALL
+)
+
+
+@dataclass(frozen=True, slots=True)
+class TableDetail:
+    """What a Delta table says of itself; `name` is its full name in the catalog (None: it is named by its path)."""
+
+    format: str
+    name: str | None
+    location: str
+    partition_by: tuple[str, ...]
+    properties: Mapping[str, str]
+
+
+class SessionTables:
+    """The Delta tables that a session reaches; see `sinks.delta.tables`."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        self._spark = spark
+
+    # ---- looking
+
+    def detail(self, target: DeltaTarget) -> TableDetail | None:
+        """Return what a table says of itself; None if it is not there.
+
+        Raises:
+            OptionError: this Spark has no Delta Lake, or what is there is no table, such as a view.
+        """
+        try:
+            row = self._spark.sql(f"DESCRIBE DETAIL {sql_of(target)}").collect()[0]
+        except SPARK_ERRORS as error:
+            if any(said in str(error) for said in _MISSING):
+                return None
+            raise self._unusable(target, error) from error
+        return TableDetail(
+            str(row["format"]),
+            row["name"],
+            str(row["location"]),
+            tuple(row["partitionColumns"] or ()),
+            dict(row["properties"] or {}),
+        )
+
+    def _unusable(self, target: DeltaTarget, error: BaseException) -> OptionError:
+        if any(said in str(error) for said in _NO_DELTA):
+            number = ".".join(self._spark.version.split(".")[:2])
+            return OptionError(
+                f"this Spark {self._spark.version} has no Delta Lake, so the table {target.name} can't be written. "
+                f"Start it with --packages io.delta:delta-spark_{number}_2.13:<version> (for Spark 3.5: "
+                "io.delta:delta-spark_2.12:3.3.2) and with spark.sql.extensions="
+                "io.delta.sql.DeltaSparkSessionExtension, spark.sql.catalog.spark_catalog="
+                "org.apache.spark.sql.delta.catalog.DeltaCatalog"
+            )
+        return OptionError(f"{target.name} is no Delta table that can be written: {in_lines(cause_of(error))}")
+
+    def commits(self, target: DeltaTarget, limit: int | None = None) -> Sequence[TableCommit]:
+        """See `DeltaTables.commits`."""
+        newest = "" if limit is None else f" LIMIT {limit}"
+        try:
+            history = self._spark.sql(f"DESCRIBE HISTORY {sql_of(target)}{newest}")
+            rows = history.select("version", "userMetadata", "operationMetrics").collect()
+        except SPARK_ERRORS as error:
+            raise _out_of_reach(target, error) from error
+        return [TableCommit(int(row[0]), row[1], dict(row[2] or {})) for row in rows]
+
+    # ---- burning
+
+    def burn(self, target: DeltaTarget, token: DeltaToken) -> None:
+        """See `DeltaTables.burn`: an append of no rows, with all columns, since some may not be NULL."""
+        left_out: list[str] = []
+        for _ in range(_TRIES):
+            try:
+                append(self._no_rows(target, left_out), target, options_of(token))
+            except SPARK_ERRORS as error:
+                said = str(error)
+                if (identity := _IDENTITY.search(said)) is not None and identity[1] not in left_out:
+                    left_out.append(identity[1])  # the table makes its values itself, and takes none
+                elif not any(each in said for each in _OVERTAKEN):
+                    raise _out_of_reach(target, error) from error
+            else:
+                return
+        raise SourceError(
+            f"the Delta table {target.name} took no commit of this run in {_TRIES} tries, because other writers came "
+            "first each time. Run the job again when they have less to write"
+        )
+
+    def _no_rows(self, target: DeltaTarget, left_out: Sequence[str]) -> DataFrame:
+        return frame_of(self._spark, target).where("false").drop(*left_out)
+
+
+def is_taken(error: BaseException) -> bool:
+    """Whether a write has failed because another commit of its application came first."""
+    return any(said in str(error) for said in _TAKEN)
+
+
+def frame_of(spark: SparkSession, target: DeltaTarget) -> DataFrame:
+    """Return the table as a frame."""
+    return spark.read.format("delta").load(uri_of(target)) if target.is_path else spark.table(target.name)
+
+
+def append(frame: DataFrame, target: DeltaTarget, options: Mapping[str, Any]) -> None:
+    """Append a frame to a table that is there."""
+    if target.is_path:
+        frame.write.format("delta").mode("append").options(**options).save(uri_of(target))
+    else:
+        writer = frame.writeTo(target.name)
+        for key, value in options.items():
+            writer = writer.option(key, value)
+        writer.append()
+
+
+def options_of(token: DeltaToken) -> dict[str, str]:
+    """Return the options by which a write lands under a token once, and shows it in the history of the table."""
+    return {"txnAppId": token.application, "txnVersion": str(token.number), "userMetadata": str(token)}
+
+
+def sql_of(target: DeltaTarget) -> str:
+    """Return how SQL names a table."""
+    if not target.is_path:
+        return target.name
+    doubled = uri_of(target).replace("`", "``")
+    return f"delta.`{doubled}`"
+
+
+def uri_of(target: DeltaTarget) -> str:
+    """Return the folder of a table as Spark names it."""
+    return open_filesystem(target.name).uri(target.name)
+
+
+def _out_of_reach(target: DeltaTarget, error: BaseException) -> SourceError:
+    if any(said in str(error) for said in _MISSING):
+        return SourceError(
+            f"the Delta table {target.name} is not there any more. Restore it, or make it again, empty, with the same "
+            "columns"
+        )
+    return SourceError(f"the Delta table {target.name} is out of reach: {in_lines(cause_of(error))}")

@@ -1,0 +1,744 @@
+"""Promises on Delta tables as outputs (TABLE-2, SINK-5, SINK-11, RUN-8, RUN-9), with Spark and the real Delta Lake.
+
+`test_delta_sink.py` runs them in a process of its own: the jars of Delta have to be there when Spark starts.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from airflow_bookmarks.core.errors import (
+    ChangeRefusedError,
+    CleanRefusedError,
+    ExpectationError,
+    FencedError,
+    MisuseError,
+    OptionError,
+    SinkUnknownError,
+    SourceError,
+)
+from airflow_bookmarks.core.job import RunIdentity
+from airflow_bookmarks.core.rules.territory import Territory
+from airflow_bookmarks.core.run import RunState
+from airflow_bookmarks.lifecycle.changes.change import reset, rewind
+from airflow_bookmarks.lifecycle.protocol.failpoint import Failpoint
+from airflow_bookmarks.lifecycle.protocol.lease import RunEnvironment
+from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
+from airflow_bookmarks.lifecycle.run.environment import runs_in
+from airflow_bookmarks.sinks.delta.sink import DeltaSink
+from airflow_bookmarks.sinks.delta.target import DeltaOutput, DeltaTarget
+from airflow_bookmarks.sinks.delta.token import DeltaToken, application_of
+from airflow_bookmarks.sinks.sink import StoredOutput
+from airflow_bookmarks.sinks.staging import Mode, StagingRequest
+from airflow_bookmarks.spark import BookmarkedJob
+from airflow_bookmarks.spark.sinks.delta_session import SessionTables, append, options_of
+from airflow_bookmarks.store.blobs import BlobStore
+from airflow_bookmarks.store.bookmark_store import BookmarkStore
+from airflow_bookmarks.testing.crash import DriverTable, SimulatedCrash
+from airflow_bookmarks.testing.sink_conformance import JOB, CommittingSinkConformance
+from tests.spark.lake import Lake, OpenSession
+from tools.jars import fetch_for_spark
+
+pytestmark = pytest.mark.spark
+
+DELTA_CONF = {
+    "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+    "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+    "spark.databricks.delta.snapshotPartitions": "1",
+}
+
+
+@pytest.fixture(scope="session")
+def more_conf() -> Mapping[str, str]:
+    """Put Delta's jars beside Spark's own, as `--packages` does."""
+    jars = sorted(map(str, fetch_for_spark("delta").glob("*.jar")))
+    return {**DELTA_CONF, "spark.driver.extraClassPath": ":".join(jars)}
+
+
+@dataclass
+class Table:
+    """A Delta table, as somebody sees it who has nothing to do with the job."""
+
+    spark: SparkSession
+    path: str
+
+    @property
+    def sql(self) -> str:
+        return f"delta.`{self.path}`"
+
+    def run(self, statement: str) -> None:
+        self.spark.sql(statement.format(table=self.sql))
+
+    def frame(self) -> DataFrame:
+        return self.spark.read.format("delta").load(self.path)
+
+    def lines(self) -> list[str]:
+        return sorted(str(row["value"]) for row in self.frame().collect())
+
+    def history(self) -> list[tuple[str, str | None]]:
+        """Return operation and run of each version, oldest first."""
+        rows = self.spark.sql(f"DESCRIBE HISTORY {self.sql}").select("version", "operation", "userMetadata").collect()
+        tokens = [(row[1], DeltaToken.parse(row[2] or "")) for row in sorted(rows, key=lambda row: int(row[0]))]
+        return [(operation, None if token is None else token.run) for operation, token in tokens]
+
+    def put(self, *lines: str) -> None:
+        """Append rows as another writer does."""
+        self.spark.createDataFrame([(line,) for line in lines], "value STRING").write.format("delta").mode(
+            "append"
+        ).save(self.path)
+
+
+@pytest.fixture
+def table(lake: Lake) -> Table:
+    """Name a table that is not there."""
+    return Table(lake.spark, lake.path("orders"))
+
+
+def write(job: BookmarkedJob, lake: Lake, mode: str = "append", **options: Any) -> None:
+    job.write(lake.read(job), "out").mode(mode).delta(lake.path("orders"), **options)
+
+
+def run(lake: Lake, mode: str = "append", given: Mapping[str, Any] | None = None, **options: Any) -> dict[str, Any]:
+    with lake.job(**(given or {})) as job:
+        write(job, lake, mode, **options)
+    assert job.summary is not None
+    return job.summary
+
+
+# ---- what lands
+
+
+def test_each_row_is_appended_once_by_two_runs(lake: Lake, table: Table) -> None:
+    lake.put("a.txt", "a", "b")
+    run(lake)
+    lake.put("b.txt", "c")
+    run(lake)
+    assert table.lines() == ["a", "b", "c"]
+    assert lake.head().published == 2
+
+
+def test_rows_land_when_the_block_ends_and_not_before(lake: Lake, table: Table) -> None:
+    lake.put("a.txt", "a")
+    with lake.job() as job:
+        write(job, lake)
+        assert table.lines() == []
+    assert table.lines() == ["a"]
+
+
+def test_block_that_fails_after_the_write_lands_nothing(lake: Lake, table: Table) -> None:
+    def fails(job: BookmarkedJob, how: Callable[[BookmarkedJob], object]) -> None:
+        with job:
+            write(job, lake)
+            how(job)
+
+    lake.put("a.txt", "a")
+    with pytest.raises(ZeroDivisionError):
+        fails(lake.job(), lambda job: 1 / 0)
+    with pytest.raises(ExpectationError):
+        fails(lake.job(), lambda job: job.expect(False, "never"))
+    assert table.lines() == []
+    run(lake)
+    assert table.lines() == ["a"]
+
+
+def test_record_of_a_run_tells_versions_rows_and_files(lake: Lake, table: Table) -> None:
+    lake.put("a.txt", "a", "b")
+    run(lake)
+    table.put("foreign")
+    lake.put("b.txt", "c")
+    summary = run(lake)
+    (last,) = [each for each in lake.store.runs("copy") if each.key.number == 2]
+    stats = last.outputs["out"].stats
+    assert (stats["version_before"], stats["rows"], stats["files"]) == (2, 1, 1)
+    assert (stats["version_after"], stats["format"], stats["mode"]) == (3, "delta", "append")
+    assert stats["bytes"] > 0
+    assert summary["outputs"]["out"]["rows"] == 1
+    assert table.history()[-1] == ("WRITE", f"run {last.key}")
+
+
+def test_run_without_new_input_writes_no_version(lake: Lake, table: Table) -> None:
+    lake.put("a.txt", "a")
+    run(lake)
+    for mode in ("append", "overwrite"):
+        summary = run(lake, mode)
+        assert summary["is_empty"]
+    assert len(table.history()) == 2
+    assert table.lines() == ["a"]
+
+
+def test_run_without_new_input_writes_what_it_is_asked_to(lake: Lake, table: Table) -> None:
+    lake.put("a.txt", "a")
+    run(lake)
+    with lake.job() as job:
+        job.write(lake.read(job), "out", when_empty="publish").mode("overwrite").delta(table.path)
+    assert table.lines() == []
+
+
+def test_overwrite_replaces_the_table_and_keeps_its_partitions(lake: Lake, table: Table) -> None:
+    for name, letters in (("a", "ab"), ("b", "c")):
+        lake.put(f"{name}.txt", *letters)
+        with lake.job() as job:
+            frame = lake.read(job).withColumn("p", F.lit(name))
+            job.write(frame, "out").mode("overwrite").partitionBy("p").format("delta").save(table.path)
+    assert table.lines() == ["c"]
+    detail = SessionTables(lake.spark).detail(DeltaTarget(table.path, is_path=True))
+    assert detail is not None
+    assert detail.partition_by == ("p",)
+
+
+def _by_first_letter(lake: Lake, job: BookmarkedJob) -> DataFrame:
+    return lake.read(job).withColumn("p", F.substring("value", 1, 1))
+
+
+@pytest.mark.parametrize("by", ["path", "name"])
+def test_dynamic_overwrite_replaces_the_partitions_that_have_rows(lake: Lake, table: Table, by: str) -> None:
+    target = table.path
+    if by == "name":
+        table.run(f"CREATE OR REPLACE TABLE dynamic_{by} (value STRING, p STRING) USING delta PARTITIONED BY (p)")
+        target = f"dynamic_{by}"
+    for lines in (("a1", "b1"), ("b2",)):
+        lake.put(f"{lines[0]}.txt", *lines)
+        with lake.job() as job:
+            writer = job.write(_by_first_letter(lake, job), "out").mode("overwrite").partitionBy("p")
+            writer.option("partitionOverwriteMode", "dynamic").delta(target)
+    found = table.frame() if by == "path" else lake.spark.table(target)
+    assert sorted(row["value"] for row in found.collect()) == ["a1", "b2"]
+
+
+@pytest.mark.parametrize("by", ["path", "name"])
+def test_replace_where_replaces_the_rows_of_its_condition(lake: Lake, table: Table, by: str) -> None:
+    target = table.path if by == "path" else "replaced_where"
+    lake.put("a.txt", "a1", "b1")
+    with lake.job() as job:
+        job.write(_by_first_letter(lake, job), "out").delta(target)
+    lake.put("b.txt", "b2")
+    with lake.job() as job:
+        job.write(_by_first_letter(lake, job), "out").mode("overwrite").delta(target, replaceWhere="p = 'b'")
+    found = table.frame() if by == "path" else lake.spark.table(target)
+    assert sorted(row["value"] for row in found.collect()) == ["a1", "b2"]
+
+
+def test_table_by_its_name_is_appended_and_overwritten(lake: Lake) -> None:
+    for mode, letter in (("append", "a"), ("append", "b"), ("overwrite", "c")):
+        lake.put(f"{letter}.txt", letter)
+        with lake.job() as job:
+            writer = job.write(lake.read(job), "out").format("delta").mode(mode)
+            writer.saveAsTable("by_name")
+    assert [row["value"] for row in lake.spark.table("by_name").collect()] == ["c"]
+    (last, *_) = [each for each in lake.store.runs("copy") if each.key.number == 3]
+    assert last.outputs["out"].target == "spark_catalog.default.by_name"
+
+
+def test_new_columns_are_taken_where_the_script_says_so(lake: Lake, table: Table) -> None:
+    lake.put("a.txt", "a")
+    run(lake)
+    lake.put("b.txt", "b")
+    with pytest.raises(PySparkException), lake.job() as job:
+        job.write(lake.read(job).withColumn("n", F.lit(1)), "out").delta(table.path)
+    assert table.lines() == ["a"]
+    with lake.job() as job:
+        job.write(lake.read(job).withColumn("n", F.lit(1)), "out").delta(table.path, mergeSchema=True)
+    assert table.lines() == ["a", "b"]
+    lake.put("c.txt", "c")
+    with lake.job() as job:
+        job.write(lake.read(job), "out").mode("overwrite").delta(table.path, overwriteSchema=True)
+    assert (table.lines(), table.frame().columns) == (["c"], ["value"])
+
+
+def test_what_others_do_to_the_table_in_between_changes_nothing(lake: Lake, table: Table) -> None:
+    lake.put("a.txt", "a")
+    run(lake)
+    table.put("foreign")
+    table.run("OPTIMIZE {table}")
+    lake.put("b.txt", "b")
+    run(lake)
+    assert table.lines() == ["a", "b", "foreign"]
+    table.run("DELETE FROM {table}")
+    lake.put("c.txt", "c")
+    run(lake)
+    assert table.lines() == ["c"]
+
+
+def test_files_are_staged_first_whatever_the_order_of_the_script(lake: Lake, table: Table) -> None:
+    lake.put("a.txt", "a")
+    with lake.job() as job:
+        lines = lake.read(job)
+        job.write(lines, "out").delta(table.path)
+        job.write(lines, "files").text(lake.path("copy"))
+        assert (table.lines(), lake.visible()) == ([], [])
+    assert (table.lines(), len(lake.visible())) == (["a"], 1)
+
+
+# ---- upserts
+
+
+def people(lake: Lake, *rows: tuple[int, str, int | None]) -> DataFrame:
+    return lake.spark.createDataFrame(list(rows), "id INT, name STRING, version INT").repartition(2)
+
+
+def people_in(table: Table) -> list[tuple[Any, ...]]:
+    return sorted(map(tuple, table.frame().collect()))
+
+
+def test_upsert_replaces_rows_of_a_key_by_the_greatest_and_deletes(lake: Lake, table: Table) -> None:
+    people(lake, (1, "old", 0), (3, "other", 0), (4, "gone", 0)).write.format("delta").save(table.path)
+    rows = people(lake, (1, "a", 1), (1, "c", 3), (1, "b", None), (2, "d", 1), (5, "e", 4), (6, "f", 1))
+    gone = people(lake, (4, "", 1), (5, "", 4), (6, "", 2), (7, "", 1))
+    with lake.job() as job:
+        job.write(rows, "dim").upsert("id", order_by="version", deletes=gone).delta(table.path)
+    assert people_in(table) == [(1, "c", 3), (2, "d", 1), (3, "other", 0), (5, "e", 4)]
+    stats = next(iter(lake.store.runs("copy"))).outputs["dim"].stats
+    assert (stats["rows"], stats["removed_keys"], stats["upsert_keys"]) == (3, 1, ["id"])
+
+
+def test_upsert_leaves_the_conf_of_the_session_alone(lake: Lake, table: Table) -> None:
+    lake.spark.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")
+    with lake.job() as job:
+        job.write(people(lake, (1, "a", 1)), "dim").upsert("id").delta(table.path)
+    names = [f"spark.databricks.delta.{name}" for name in ("write.txnAppId", "commitInfo.userMetadata")]
+    assert [lake.spark.conf.get(name, None) for name in names] == [None, None]
+    assert lake.spark.catalog.listTables("global_temp") == []
+
+
+@pytest.mark.parametrize("rows", [[(9, "", 1)], []])
+def test_upsert_that_changes_nothing_is_committed(
+    lake: Lake, table: Table, rows: list[tuple[int, str, int | None]]
+) -> None:
+    people(lake, (1, "a", 1)).write.format("delta").save(table.path)
+    with lake.job() as job:
+        writer = job.write(people(lake), "dim").upsert("id", deletes=people(lake, *rows))
+        writer.delta(table.path)
+    assert people_in(table) == [(1, "a", 1)]
+    assert lake.head().published == 1
+
+
+@pytest.mark.parametrize(
+    ("rows", "said"), [([(1, "a", 1), (1, "b", 2)], "more than once"), ([(None, "a", 1)], "is NULL")]
+)
+def test_upsert_without_certain_keys_is_refused(
+    lake: Lake, table: Table, rows: list[tuple[Any, str, int]], said: str
+) -> None:
+    frame = lake.spark.createDataFrame(rows, "id INT, name STRING, version INT")
+    job = lake.job().begin()
+    job.write(frame, "dim").upsert("id").delta(table.path)
+    with pytest.raises(OptionError, match=said):
+        job.commit()
+    job.abort("refused")
+    assert people_in(table) == []
+
+
+def test_upsert_by_a_driver_that_was_overtaken_changes_nothing(lake: Lake, table: Table) -> None:
+    places: list[Failpoint] = []
+
+    def upsert(attempt: int, name: str, at: Callable[[Failpoint], None]) -> None:
+        with runs_in(lambda _: RunEnvironment(at=at)), lake.job(run_id="task", attempt=attempt) as job:
+            job.write(people(lake, (1, name, 1)), "dim").upsert("id").delta(table.path)
+
+    def overtaken(point: Failpoint) -> None:
+        if point is Failpoint.PLACED:
+            places.append(point)
+            upsert(2, "newer", lambda _: None)
+
+    with pytest.raises(FencedError, match="took no row"):
+        upsert(1, "older", overtaken)
+    assert (places, people_in(table)) == ([Failpoint.PLACED], [(1, "newer", 1)])
+
+
+def test_upsert_whose_driver_died_after_it_is_taken_over(lake: Lake, table: Table) -> None:
+    for attempt, at in ((1, dies_at(Failpoint.STAGED)), (2, lambda _: None)):
+        driver = DriverTable(lake.store.table)
+        store = BookmarkStore(driver, lake.store.namespace)
+        lake.put("a.txt", "a")
+
+        def hook(point: Failpoint, at: Callable[[Failpoint], None] = at, driver: DriverTable = driver) -> None:
+            try:
+                at(point)
+            except SimulatedCrash:
+                driver.is_dead = True
+                raise
+
+        with (
+            suppress(SimulatedCrash),
+            runs_in(lambda _, hook=hook: RunEnvironment(at=hook)),  # type: ignore[misc]
+            BookmarkedJob(lake.spark, "copy", store=store, run_id="task", attempt=attempt) as job,
+        ):
+            job.write(lake.read(job), "dim").upsert("value").delta(table.path)
+    assert table.lines() == ["a"]
+    assert [operation for operation, told in table.history() if told == "run 1.1"] == ["MERGE"]
+    assert lake.head().published == 2
+
+
+# ---- what is refused
+
+
+def test_second_output_that_commits_by_itself_is_refused_before_anything_lands(lake: Lake, table: Table) -> None:
+    lake.put("a.txt", "a")
+    job = lake.job().begin()
+    write(job, lake)
+    with pytest.raises(MisuseError, match="commits by itself"):
+        job.write(lake.spark.range(1), "more").delta(lake.path("more"))
+    with pytest.raises(MisuseError, match="output 'more' was not written"):
+        job.commit()
+    job.abort("refused")
+    assert table.lines() == []
+
+
+def test_table_that_forgets_who_wrote_is_refused(lake: Lake, table: Table) -> None:
+    lake.put("a.txt", "a")
+    table.put()
+    table.run("ALTER TABLE {table} SET TBLPROPERTIES ('delta.setTransactionRetentionDuration' = 'interval 7 days')")
+    with pytest.raises(OptionError, match="UNSET TBLPROPERTIES"):
+        run(lake)
+    table.run("ALTER TABLE {table} UNSET TBLPROPERTIES ('delta.setTransactionRetentionDuration')")
+    run(lake)
+    assert table.lines() == ["a"]
+
+
+@pytest.mark.parametrize(
+    ("mode", "options", "said"),
+    [
+        ("append", {"txnAppId": "mine"}, "the job sets it"),
+        ("append", {"userMetadata": "mine"}, "the job sets it"),
+        ("append", {"replaceWhere": "value = 'a'"}, "no effect in mode 'append'"),
+        ("overwrite", {"replaceWhere": "value = 'a'", "partitionOverwriteMode": "dynamic"}, "say two things"),
+        ("append", {"partitionBy": "value"}, "is partitioned by"),
+    ],
+)
+def test_option_that_cannot_be_used_is_refused(
+    lake: Lake, table: Table, mode: str, options: Mapping[str, Any], said: str
+) -> None:
+    table.put("there")
+    lake.put("a.txt", "a")
+    with pytest.raises(OptionError, match=f"(?i){said}"):
+        run(lake, mode, **options)
+    assert table.lines() == ["there"]
+
+
+def test_what_is_no_delta_table_is_refused(lake: Lake) -> None:
+    lake.put("a.txt", "a")
+    lake.spark.sql("CREATE TABLE IF NOT EXISTS of_parquet (value STRING) USING parquet")
+    lake.spark.sql("CREATE OR REPLACE TEMP VIEW a_view AS SELECT 1")
+    for name in ("of_parquet", "a_view"):
+        with pytest.raises(OptionError, match="Nothing was written or committed"), lake.job() as job:
+            job.write(lake.read(job), "out").delta(name)
+
+
+def test_options_of_a_delta_table_are_refused_for_files(lake: Lake) -> None:
+    lake.put("a.txt", "a")
+    with pytest.raises(OptionError, match="one of a Delta table"), lake.job() as job:
+        job.write(lake.read(job), "out").mode("overwrite").option("replaceWhere", "1 = 1").text(lake.path("copy"))
+
+
+def test_replay_and_clean_are_refused_with_the_reason(lake: Lake, table: Table) -> None:
+    lake.put("a.txt", "a")
+    run(lake)
+    with pytest.raises(ChangeRefusedError, match="can't take rows back"):
+        run(lake, given={"replay": 1})
+    with pytest.raises(CleanRefusedError, match="Delta table"):
+        reset(lake.store, "copy", reason="a test", who="me", clean=True)
+    assert table.lines() == ["a"]
+
+
+def test_upstream_of_such_an_output_is_refused(lake: Lake, table: Table) -> None:
+    lake.put("a.txt", "a")
+    run(lake)
+    after = lake.job("after").begin()
+    with pytest.raises(SourceError, match="can't be read as an upstream"):
+        after.read("copied").upstream("copy", output="out").load()
+
+
+# ---- pause and disable
+
+
+@pytest.mark.parametrize("option", ["pause", "disable"])
+def test_detached_run_appends_under_a_token_of_its_own(lake: Lake, table: Table, option: str) -> None:
+    lake.put("a.txt", "a")
+    run(lake)
+    lake.put("b.txt", "b")
+    before = lake.state()
+    with lake.job(option=option) as job:
+        job.write(lake.read(job), "out").delta(table.path)
+    assert lake.state() == before
+    assert str(table.history()[-1][1]).startswith("pause or disable run")
+    run(lake)
+    assert table.lines() == sorted(["a", "b", "b", *(["a"] if option == "disable" else [])])
+
+
+def test_detached_run_overwrites_only_what_it_is_asked_to(lake: Lake, table: Table) -> None:
+    lake.put("a.txt", "a")
+    run(lake)
+    with pytest.raises(OptionError, match="overwrite_published=True"), lake.job(option="disable") as job:
+        job.write(lake.spark.createDataFrame([("x",)], "value STRING"), "out").mode("overwrite").delta(table.path)
+    assert table.lines() == ["a"]
+    with lake.job(option="disable") as job:
+        frame = lake.spark.createDataFrame([("x",)], "value STRING")
+        job.write(frame, "out", overwrite_published=True).mode("overwrite").delta(table.path)
+    assert table.lines() == ["x"]
+
+
+# ---- recovery
+
+
+@dataclass
+class Drivers:
+    """Attempts of one execution, each of which may die at a point: its process is gone, with all that it would tidy."""
+
+    lake: Lake
+
+    def attempt(self, number: int, at: Callable[[Failpoint], None] | None = None, run_id: str = "task") -> None:
+        """Make an attempt that copies new lines to files and to the table."""
+        driver = DriverTable(self.lake.store.table)
+
+        def hook(point: Failpoint) -> None:
+            if at is None:
+                return
+            try:
+                at(point)
+            except SimulatedCrash:
+                driver.is_dead = True
+                raise
+
+        store = BookmarkStore(driver, self.lake.store.namespace)
+        with runs_in(lambda _: RunEnvironment(at=hook)):
+            job = BookmarkedJob(self.lake.spark, "copy", store=store, run_id=run_id, attempt=number)
+            with job:
+                lines = self.lake.read(job)
+                job.write(lines, "out").delta(self.lake.path("orders"))
+                job.write(lines, "files").text(self.lake.path("copy"))
+
+    def files(self) -> list[str]:
+        root = Path(self.lake.path("copy"))
+        return sorted(line for name in self.lake.visible() for line in (root / name).read_text().splitlines())
+
+
+def dies_at(wanted: Failpoint, nth: int = 1) -> Callable[[Failpoint], None]:
+    seen: list[Failpoint] = []
+
+    def at(point: Failpoint) -> None:
+        seen.append(point)
+        if seen.count(wanted) == nth:
+            raise SimulatedCrash(wanted)
+
+    return at
+
+
+# The second place is that of the table, since files are staged first; and so is what is staged second.
+DEATHS = [
+    (Failpoint.PLANNED, 1),
+    (Failpoint.PLACED, 1),
+    (Failpoint.STAGED, 1),
+    (Failpoint.PLACED, 2),
+    (Failpoint.STAGED, 2),
+    (Failpoint.BEFORE_COMMIT, 1),
+    (Failpoint.COMMITTED, 1),
+    (Failpoint.PUBLISHING, 1),
+    (Failpoint.MOVED, 1),
+    (Failpoint.PUBLISHED, 1),
+    (Failpoint.MARKED, 1),
+    (Failpoint.SWEPT, 1),
+]
+
+
+@pytest.mark.parametrize(("point", "nth"), DEATHS, ids=[f"{point}-{nth}" for point, nth in DEATHS])
+def test_driver_that_died_anywhere_leaves_each_row_once(lake: Lake, table: Table, point: Failpoint, nth: int) -> None:
+    drivers = Drivers(lake)
+    lake.put("a.txt", "a", "b")
+    with pytest.raises(SimulatedCrash):
+        drivers.attempt(1, dies_at(point, nth))
+    lake.put("b.txt", "c")
+    drivers.attempt(2)
+    assert (table.lines(), drivers.files()) == (["a", "b", "c"], ["a", "b", "c"])
+    head = lake.head()
+    assert (head.publishing, head.lease, head.published) == (None, None, head.run_number)
+    assert lake.store.open_runs("copy", head) == []
+    assert lake.staged("copy") == []
+
+
+def test_run_that_is_taken_over_is_recorded_with_what_landed(lake: Lake, table: Table) -> None:
+    drivers = Drivers(lake)
+    lake.put("a.txt", "a", "b")
+    with pytest.raises(SimulatedCrash):
+        drivers.attempt(1, dies_at(Failpoint.STAGED, 2))
+    drivers.attempt(2)
+    runs = {each.state: each for each in lake.store.runs("copy") if each.key.number == 1}
+    stats = runs[RunState.PUBLISHED].outputs["out"].stats
+    assert (stats["version_before"], stats["version_after"], stats["rows"]) == (0, 1, 2)
+    assert table.lines() == ["a", "b"]
+
+
+def test_heir_that_dies_between_burn_and_look_leaves_each_row_once(
+    lake: Lake, table: Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drivers = Drivers(lake)
+    lake.put("a.txt", "a")
+    with pytest.raises(SimulatedCrash):
+        drivers.attempt(1, dies_at(Failpoint.STAGED, 2))
+    burn = SessionTables.burn
+
+    def burn_and_die(tables: SessionTables, target: DeltaTarget, token: DeltaToken) -> None:
+        burn(tables, target, token)
+        raise SimulatedCrash(Failpoint.TAKEN)
+
+    monkeypatch.setattr(SessionTables, "burn", burn_and_die)
+    with pytest.raises(SimulatedCrash):
+        drivers.attempt(2)
+    monkeypatch.setattr(SessionTables, "burn", burn)
+    drivers.attempt(3)
+    assert (table.lines(), drivers.files()) == (["a"], ["a"])
+
+
+def test_driver_that_was_overtaken_before_its_write_lands_nothing(lake: Lake, table: Table) -> None:
+    drivers = Drivers(lake)
+    lake.put("a.txt", "a")
+    places: list[Failpoint] = []
+
+    def overtaken(point: Failpoint) -> None:
+        places.append(point)
+        if point is Failpoint.PLACED and places.count(point) == 2:
+            drivers.attempt(2)
+
+    with pytest.raises(FencedError, match="took no row"):
+        drivers.attempt(1, overtaken)
+    assert (table.lines(), drivers.files()) == (["a"], ["a"])
+    assert lake.head().run_number == 1
+
+
+def test_driver_that_is_overtaken_while_it_writes_lands_nothing(lake: Lake, table: Table, tmp_path: Path) -> None:
+    """Its write meets the burn, and Delta lets it fail."""
+    lake.put("a.txt", "a")
+    begun, goes_on = tmp_path / "begun", tmp_path / "goes_on"
+    errors: list[BaseException] = []
+
+    def slow(value: str) -> str:
+        begun.touch()
+        while not goes_on.exists():
+            threading.Event().wait(0.05)
+        return value
+
+    def write_slowly() -> None:
+        with suppress(BaseException), lake.job(run_id="task", attempt=1) as job:
+            frame = lake.read(job).select(F.udf(slow, "string")("value").alias("value"))
+            job.write(frame, "out").delta(table.path)
+            try:
+                job.commit()
+            except BaseException as error:
+                errors.append(error)
+                raise
+
+    zombie = threading.Thread(target=write_slowly)
+    zombie.start()
+    try:
+        while not begun.exists() and zombie.is_alive():
+            zombie.join(0.05)
+        run(lake, given={"run_id": "task", "attempt": 2})
+    finally:
+        goes_on.touch()
+        zombie.join()
+    assert [type(error) for error in errors] == [FencedError]
+    assert table.lines() == ["a"]
+
+
+def test_foreign_commits_around_a_death_change_nothing(lake: Lake, table: Table) -> None:
+    drivers = Drivers(lake)
+    lake.put("a.txt", "a")
+    with pytest.raises(SimulatedCrash):
+        drivers.attempt(1, dies_at(Failpoint.STAGED, 2))
+    table.put("foreign")
+    table.run("OPTIMIZE {table}")
+    drivers.attempt(2)
+    assert table.lines() == ["a", "foreign"]
+
+
+def test_landed_rows_of_a_run_that_a_reset_undid_come_again_and_are_counted(lake: Lake, table: Table) -> None:
+    drivers = Drivers(lake)
+    lake.put("a.txt", "a")
+    drivers.attempt(1, run_id="first")
+    lake.put("b.txt", "b")
+    with pytest.raises(SimulatedCrash):
+        drivers.attempt(1, dies_at(Failpoint.STAGED, 2))
+    rewind(lake.store, "copy", 1, reason="a test", who="me", force=True)
+    drivers.attempt(2)
+    assert table.lines() == ["a", "b"]
+
+
+def test_process_without_spark_leaves_such_a_run_open(lake: Lake, table: Table) -> None:
+    drivers = Drivers(lake)
+    lake.put("a.txt", "a")
+    with pytest.raises(SimulatedCrash):
+        drivers.attempt(1, dies_at(Failpoint.STAGED, 2))
+    with pytest.raises(SinkUnknownError, match="no Spark session"):
+        ActiveRun.begin(lake.store, "copy", RunIdentity("task", 2), RunEnvironment())
+    assert [each.state for each in lake.store.open_runs("copy", lake.head())] == [RunState.PLANNED]
+    drivers.attempt(3)
+    assert table.lines() == ["a"]
+
+
+def test_open_run_whose_table_is_gone_is_refused_and_kept(lake: Lake, table: Table) -> None:
+    drivers = Drivers(lake)
+    lake.put("a.txt", "a")
+    with pytest.raises(SimulatedCrash):
+        drivers.attempt(1, dies_at(Failpoint.PLACED, 2))
+    Path(table.path).rename(f"{table.path}-away")
+    with pytest.raises(SourceError, match="not there any more"):
+        drivers.attempt(2)
+    assert [each.state for each in lake.store.open_runs("copy", lake.head())] == [RunState.PLANNED]
+    Path(f"{table.path}-away").rename(table.path)
+    drivers.attempt(3)
+    assert table.lines() == ["a"]
+
+
+def test_burn_spares_columns_that_the_table_makes_itself(lake: Lake) -> None:
+    name = "with_identity"
+    lake.spark.sql(
+        f"CREATE OR REPLACE TABLE {name} (value STRING NOT NULL, k BIGINT GENERATED ALWAYS AS IDENTITY) USING delta"
+    )
+    target, territory = DeltaTarget(name, is_path=False), Territory("test", "job")
+    SessionTables(lake.spark).burn(target, DeltaToken.of_burn(territory, "out", 3))
+    (newest, *_) = SessionTables(lake.spark).commits(target)
+    assert newest.told == str(DeltaToken.of_burn(territory, "out", 3))
+
+
+# ---- the conformance suite
+
+
+class DeltaGround:
+    """A table of one column, written as the driver's writer does."""
+
+    def __init__(self, spark: SparkSession, path: Path, blobs: BlobStore) -> None:
+        self._spark, self.blobs = spark, blobs
+        self._target = DeltaTarget(str(path / "table"), is_path=True)
+        self._frame([]).write.format("delta").save(self._target.name)
+        self.tables = SessionTables(spark)
+        self.sink = DeltaSink(self.tables)
+        self.request = StagingRequest(
+            DeltaSink.kind, self._target.name, stats=DeltaOutput(Mode.APPEND, 0).stats(self._target)
+        )
+
+    def _frame(self, rows: Sequence[str]) -> DataFrame:
+        return self._spark.createDataFrame([(row,) for row in rows], "value STRING")
+
+    def write(self, output: StoredOutput, fence: int, rows: Sequence[str]) -> bool:
+        application = application_of(JOB, output.name)
+        token = DeltaToken(application, 2 * fence, f"run {output.run.key.number}.{fence}")
+        before = len(self.tables.commits(self._target))
+        append(self._frame(rows), self._target, options_of(token))
+        return len(self.tables.commits(self._target)) > before
+
+    def visible(self) -> list[str]:
+        return sorted(row["value"] for row in self._spark.read.format("delta").load(self._target.name).collect())
+
+
+class TestDeltaConformance(CommittingSinkConformance):
+    @pytest.fixture
+    def ground(self, open_session: OpenSession, tmp_path: Path, store: BookmarkStore) -> DeltaGround:
+        return DeltaGround(open_session(), tmp_path, store.blobs)
