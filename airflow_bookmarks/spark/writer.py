@@ -322,12 +322,8 @@ class BookmarkedWriter:
         what = f"job {self._job.name!r}, output {self._name!r}"
         if self._staging is not None:
             raise self._refused("staging= is for what is staged, and a Delta table takes its rows itself")
-        if self._upsert is not None:
-            raise self._refused(
-                "upsert(...) into a Delta table is not there yet; use .mode('overwrite'), or .jdbc(...)"
-            )
-        is_aside = self._job.option != Option.ENABLE.value
-        if is_aside and self._mode is Mode.OVERWRITE and not self._overwrite_published:
+        replaces = self._mode is Mode.OVERWRITE or self._upsert is not None
+        if self._job.option != Option.ENABLE.value and replaces and not self._overwrite_published:
             raise self._refused(
                 f"to overwrite rows of a Delta table in a run of option {self._job.option} may delete what runs wrote, "
                 "and such a run is part of no history: write to another table, or ask for it by "
@@ -369,9 +365,13 @@ class BookmarkedWriter:
             run.staged(self._name, replace(staged, made_from=made_from))
 
     def _delta_mode(self) -> Mode:
-        if self._mode is not Mode.OVERWRITE or any(key.lower() == "replacewhere" for key in self._options):
-            return Mode.OVERWRITE_PARTITIONS if self._overwrite_mode == "dynamic" else self._mode
-        chosen = self._overwrite_mode or (self._job.spark.conf.get(_DYNAMIC, "static") or "static").lower()
+        if self._mode is not Mode.OVERWRITE:
+            if self._overwrite_mode == "dynamic":
+                raise self._refused(f"partitionOverwriteMode has no effect in mode {self._mode.value!r}")
+            return self._mode
+        chosen = self._overwrite_mode
+        if chosen is None and not any(key.lower() == "replacewhere" for key in self._options):
+            chosen = (self._job.spark.conf.get(_DYNAMIC, "static") or "static").lower()
         return Mode.OVERWRITE_PARTITIONS if chosen == "dynamic" else Mode.OVERWRITE
 
     def _check_no_delta_options(self, what: str) -> None:

@@ -84,7 +84,7 @@ def check_keys(what: str, rows: DataFrame, upsert: Upsert) -> None:
 
 
 def newest(rows: DataFrame, upsert: Upsert) -> DataFrame:
-    """Return one row for each key: of several the greatest `order_by`, NULL lowest; of a tie the row, not the delete."""
+    """Return one row for each key: of several that with the greatest `order_by`; of a tie the row, not the delete."""
     if not upsert.order_by:
         return rows
     order = [F.col(_column(name)).desc_nulls_last() for name in upsert.order_by]

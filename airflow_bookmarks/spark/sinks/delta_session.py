@@ -26,6 +26,7 @@ _MISSING = (
     "DELTA_TABLE_NOT_FOUND",
     "TABLE_OR_VIEW_NOT_FOUND",
     "DELTA_PATH_DOES_NOT_EXIST",
+    "PATH_NOT_FOUND",
 )
 _NO_DELTA = ("PARSE_SYNTAX_ERROR", "DATA_SOURCE_NOT_FOUND", "Failed to find data source", "ClassNotFoundException")
 # Another commit came first: the burn has lost nothing, and is tried again on the version that is there now.
