@@ -701,6 +701,32 @@ def test_open_run_whose_table_is_gone_is_refused_and_kept(lake: Lake, table: Tab
     assert table.lines() == ["a"]
 
 
+def cut_history(table: Table, *, below: int) -> None:
+    """Remove commits from the log of a table, as log retention does once a checkpoint has all that they tell."""
+    log = Path(table.path) / "_delta_log"
+    for version in range(below):
+        (log / f"{version:020}.json").unlink()
+        (log / f".{version:020}.json.crc").unlink(missing_ok=True)
+
+
+@pytest.mark.parametrize("has_landed", [True, False], ids=["landed", "not_landed"])
+def test_run_whose_history_was_cut_is_told_by_the_last_number(lake: Lake, table: Table, has_landed: bool) -> None:
+    table.put()
+    table.run("ALTER TABLE {table} SET TBLPROPERTIES ('delta.checkpointInterval' = '5')")
+    drivers = Drivers(lake)
+    lake.put("a.txt", "a")
+    drivers.attempt(1, run_id="before")
+    lake.put("b.txt", "b")
+    with pytest.raises(SimulatedCrash):
+        drivers.attempt(1, dies_at(Failpoint.STAGED if has_landed else Failpoint.PLACED, 2))
+    for number in range(6):
+        table.put(f"foreign {number}")
+    cut_history(table, below=5)
+    drivers.attempt(2)
+    assert [line for line in table.lines() if "foreign" not in line] == ["a", "b"]
+    assert lake.store.open_runs("copy", lake.head()) == []
+
+
 def test_burn_spares_columns_that_the_table_makes_itself(lake: Lake) -> None:
     name = "with_identity"
     lake.spark.sql(

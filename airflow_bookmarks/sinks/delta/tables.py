@@ -6,8 +6,6 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
-from airflow_bookmarks.core.errors import SourceError
-
 if TYPE_CHECKING:
     from airflow_bookmarks.sinks.delta.target import DeltaTarget
     from airflow_bookmarks.sinks.delta.token import DeltaToken
@@ -46,6 +44,14 @@ class DeltaTables(Protocol):
         """
         ...
 
+    def last_number(self, target: DeltaTarget, application: str) -> int | None:
+        """Return the highest number that an application has written, by what the log keeps; None: it has written none.
+
+        Raises:
+            SourceError: there is no such Delta table, it forgets numbers, or its log is out of reach.
+        """
+        ...
+
     def burn(self, target: DeltaTarget, token: DeltaToken) -> None:
         """Commit nothing under a token, so that no lower number of its application lands any more; wait for no writer.
 
@@ -57,31 +63,30 @@ class DeltaTables(Protocol):
         ...
 
 
-def find_commit(
-    tables: DeltaTables, target: DeltaTarget, tokens: Collection[str], before: int | None
-) -> TableCommit | None:
-    """Return the commit that carries one of these tokens, later than the version `before` (None: any); None: none does.
+@dataclass(frozen=True, slots=True)
+class Search:
+    """What a search in the history of a table has found; not `is_whole`: versions that count are there no more."""
+
+    commit: TableCommit | None
+    is_whole: bool = True
+
+
+def search(tables: DeltaTables, target: DeltaTarget, tokens: Collection[str], before: int | None) -> Search:
+    """Look for a commit that carries one of these tokens, later than the version `before` (None: any).
 
     If the table was made anew since, its versions began again, and what lay under the tokens went with the old one.
 
     Raises:
-        SourceError: the history does not go back far enough to tell, or the table is out of reach.
+        SourceError: the table is out of reach.
     """
     (newest,) = tables.commits(target, 1)
     if newest.told in tokens:
-        return newest
+        return Search(newest)
     later = None if before is None or newest.version < before else newest.version - before
     commits = [] if later == 0 else tables.commits(target, later)
     found = next((commit for commit in commits if commit.told in tokens), None)
-    first, oldest = (0 if later is None else newest.version - later + 1), min((c.version for c in commits), default=0)
-    if found is None and commits and oldest > first:
-        raise SourceError(
-            f"whether the run has written to the Delta table {target.name} is not known: the history of the table "
-            f"begins with version {oldest}, and the run would have written version {first} or a later one (log "
-            "retention, delta.logRetentionDuration, has removed the others). Look in the table whether the rows of the "
-            "run are there"
-        )
-    return found
+    first = 0 if later is None else newest.version - later + 1
+    return Search(found, is_whole=min((commit.version for commit in commits), default=first) <= first)
 
 
 def _first(metrics: Mapping[str, str], *names: str) -> int | None:

@@ -65,7 +65,7 @@ class DeltaOutput:
             "mode": self.mode.value,
             "partition_by": list(self.partition_by),
             _IS_PATH: target.is_path,
-            _VERSION_BEFORE: self.version_before,
+            **({} if self.version_before is None else {_VERSION_BEFORE: self.version_before}),
             **({_KEYS: list(self.keys)} if self.keys else {}),
             **({_REPLACES_PART: True} if self.replaces_part else {}),
         }

@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 from airflow_bookmarks.core.errors import FencedError, OptionError
 from airflow_bookmarks.core.rules.mode import Mode
 from airflow_bookmarks.files.opener import open_filesystem
-from airflow_bookmarks.sinks.delta.tables import find_commit
+from airflow_bookmarks.sinks.delta.tables import search
 from airflow_bookmarks.sinks.delta.target import DeltaOutput
 from airflow_bookmarks.sinks.delta.token import DeltaToken
 from airflow_bookmarks.sinks.failure import DELTA_SINK
@@ -19,6 +19,7 @@ from airflow_bookmarks.sinks.staging import Staged, StagingRequest
 from airflow_bookmarks.spark.features import SPARK_ERRORS
 from airflow_bookmarks.spark.sinks.delta_merge import check_can_merge, check_keys, kept, merge
 from airflow_bookmarks.spark.sinks.delta_session import (
+    RETENTION,
     SessionTables,
     TableDetail,
     append,
@@ -38,7 +39,6 @@ if TYPE_CHECKING:
     from airflow_bookmarks.sinks.delta.target import DeltaTarget
 
 _LEFT = "Nothing was written or committed."
-_RETENTION = "delta.setTransactionRetentionDuration"
 _OF_SINK = ("txnappid", "txnversion", "usermetadata")
 _REPLACE_WHERE, _OVERWRITE_SCHEMA = "replacewhere", "overwriteschema"
 _PLAIN_NAME = re.compile(r"\w+(\.\w+)*")
@@ -113,12 +113,12 @@ class DeltaTable:
                 f"{self.what}: the table {self.target.name} is of format {self.detail.format}, and not Delta. {_LEFT} "
                 "Write its files by .save(path), or to a Delta table."
             )
-        if _RETENTION in self.detail.properties:
+        if RETENTION in self.detail.properties:
             raise OptionError(
-                f"{self.what}: the Delta table {self.target.name} has {_RETENTION} = "
-                f"{self.detail.properties[_RETENTION]}, so it forgets which runs have written to it, and a driver that "
+                f"{self.what}: the Delta table {self.target.name} has {RETENTION} = "
+                f"{self.detail.properties[RETENTION]}, so it forgets which runs have written to it, and a driver that "
                 f"seemed dead could write its rows a second time. {_LEFT} Take the property away: ALTER TABLE "
-                f"{self._sql_name()} UNSET TBLPROPERTIES ('{_RETENTION}')."
+                f"{self._sql_name()} UNSET TBLPROPERTIES ('{RETENTION}')."
             )
         is_made_anew = _flag(self.options, _OVERWRITE_SCHEMA) and self.target.is_path
         if self.partition_by and self.partition_by != self.detail.partition_by and not is_made_anew:
@@ -187,7 +187,7 @@ class DeltaTable:
         return Staged((), rows=figures["rows"], schema=frame.schema.json(), figures=figures)
 
     def _find(self, token: DeltaToken, before: int) -> TableCommit | None:
-        return find_commit(self.tables, self.target, {str(token)}, before)
+        return search(self.tables, self.target, {str(token)}, before).commit
 
     def _fenced(self, token: DeltaToken) -> FencedError:
         """Return the error of a write that Delta has skipped, or let fail, since a higher number was there."""

@@ -6,6 +6,8 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from pyspark.sql import functions as F
+
 from airflow_bookmarks.core.errors import OptionError, SourceError
 from airflow_bookmarks.core.text.cause import cause_of
 from airflow_bookmarks.core.text.escaping import in_lines
@@ -21,6 +23,10 @@ if TYPE_CHECKING:
     from airflow_bookmarks.sinks.delta.target import DeltaTarget
     from airflow_bookmarks.sinks.delta.token import DeltaToken
 
+RETENTION = "delta.setTransactionRetentionDuration"  # a table with this property forgets which numbers it has seen
+
+_TXN = "txn STRUCT<appId: STRING, version: BIGINT>"
+_LOGS = (("json", "*.json"), ("parquet", "*.checkpoint*.parquet"))  # both kinds of checkpoint, and single commits
 _MISSING = (
     "DELTA_MISSING_DELTA_TABLE",
     "DELTA_TABLE_NOT_FOUND",
@@ -99,6 +105,23 @@ class SessionTables:
             raise _out_of_reach(target, error) from error
         return [TableCommit(int(row[0]), row[1], dict(row[2] or {})) for row in rows]
 
+    def last_number(self, target: DeltaTarget, application: str) -> int | None:
+        """See `DeltaTables.last_number`: no SQL tells it, but each file of the log may."""
+        detail = self.detail(target)
+        if detail is None:
+            raise _missing(target)
+        if RETENTION in detail.properties:
+            raise SourceError(f"the Delta table {target.name} has {RETENTION}, so it forgets which runs have written")
+        numbers: list[int] = []
+        for kind, names in _LOGS:
+            log = self._spark.read.format(kind).schema(_TXN).option("pathGlobFilter", names)
+            try:
+                rows = log.load(f"{detail.location}/_delta_log").where(F.col("txn.appId") == application)
+                numbers += [row[0] for row in rows.agg(F.max("txn.version")).collect() if row[0] is not None]
+            except SPARK_ERRORS as error:
+                raise _out_of_reach(target, error) from error
+        return max(numbers, default=None)
+
     # ---- burning
 
     def burn(self, target: DeltaTarget, token: DeltaToken) -> None:
@@ -165,8 +188,12 @@ def uri_of(target: DeltaTarget) -> str:
 
 def _out_of_reach(target: DeltaTarget, error: BaseException) -> SourceError:
     if any(said in str(error) for said in _MISSING):
-        return SourceError(
-            f"the Delta table {target.name} is not there any more. Restore it, or make it again, empty, with the same "
-            "columns"
-        )
+        return _missing(target)
     return SourceError(f"the Delta table {target.name} is out of reach: {in_lines(cause_of(error))}")
+
+
+def _missing(target: DeltaTarget) -> SourceError:
+    return SourceError(
+        f"the Delta table {target.name} is not there any more. Restore it, or make it again, empty, with the same "
+        "columns"
+    )

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import pytest
 
-from airflow_bookmarks.core.errors import FencedError, MisuseError, NotCommittedError, SourceChangedError
+from airflow_bookmarks.core.errors import (
+    FencedError,
+    MisuseError,
+    NotCommittedError,
+    SinkUnknownError,
+    SourceChangedError,
+)
 from airflow_bookmarks.core.job import RunIdentity
 from airflow_bookmarks.core.run import RunState
 from airflow_bookmarks.lifecycle.changes.change import reset, rewind, set_state
@@ -19,6 +25,7 @@ from airflow_bookmarks.lifecycle.protocol.recover import recover
 from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
 from airflow_bookmarks.lifecycle.state.job_state import JobStates
 from airflow_bookmarks.sinks.registry import SINKS, SinkRegistry
+from airflow_bookmarks.sinks.sink import StoredOutput
 from airflow_bookmarks.sinks.staging import Staged, StagingRequest
 from airflow_bookmarks.sources.files.planner import FileSource
 from airflow_bookmarks.store.table import Update
@@ -366,3 +373,90 @@ def test_publish_that_another_run_finishes_has_the_state_of_its_run(shop: Shop, 
     shop.environment = replace(shop.environment, at=no_fault)
     assert begin(shop, rows, 2).state("cursor").get() == 1
     assert shop.target_lines() == {"a": 1}
+
+
+class OutOfReach(Rows):
+    """Rows that another process reaches, and this one does not."""
+
+    def why_not_here(self) -> str:
+        return "only its own server tells"
+
+
+def test_open_run_whose_sink_can_not_be_asked_from_here_is_refused_and_left(
+    shop: Shop, rows: Rows, tmp_path: Path
+) -> None:
+    shop.put("a.txt", "a")
+    dead = begin(shop, rows, 1)
+    rows.write(fence_of(dead), plan_and_place(shop, dead))
+    with pytest.raises(SinkUnknownError, match="only its own server tells"):
+        begin(shop, OutOfReach(tmp_path / "rows.db"), 2)
+    assert [run.state for run in shop.store.open_runs("copy", shop.store.head("copy"))] == [RunState.PLANNED]
+    begin(shop, rows, 3).abort("only to recover")
+    assert shop.store.head("copy").run_number == 1
+
+
+class Counted(Rows):
+    """Rows that are counted by the sink itself."""
+
+    def figures(self, output: StoredOutput) -> Mapping[str, Any]:
+        return {"rows": len(self.lines())}
+
+
+def test_run_that_is_taken_over_is_recorded_with_what_its_sink_tells(shop: Shop, tmp_path: Path) -> None:
+    rows = Counted(tmp_path / "rows.db")
+    shop.put("a.txt", "a", "b")
+    dead = begin(shop, rows, 1)
+    rows.write(fence_of(dead), plan_and_place(shop, dead))
+    begin(shop, rows, 2).abort("only to recover")
+    (run,) = [each for each in shop.store.runs("copy") if each.state is RunState.PUBLISHED]
+    assert run.outputs["out"].metadata.rows == 2
+
+
+def test_unfinished_write_keeps_rows_from_landing(shop: Shop, rows: Rows) -> None:
+    shop.put("a.txt", "a")
+    run = begin(shop, rows, 1)
+    run.plan("raw", FileSource(FILES, [str(shop.raw)]))
+    run.begin_write("files")
+    with pytest.raises(MisuseError, match="output 'files' was not written"):
+        run.place("rows", StagingRequest(Rows.kind, str(shop.root / "rows")))
+
+
+def test_failed_read_keeps_rows_from_landing(shop: Shop, rows: Rows) -> None:
+    shop.put("a.txt", "a")
+    run = begin(shop, rows, 1)
+    run.plan("raw", FileSource(FILES, [str(shop.raw)]))
+    run.set_failed("raw", "no such folder")
+    with pytest.raises(MisuseError, match="'raw' was planned and not read"):
+        run.place("rows", StagingRequest(Rows.kind, str(shop.root / "rows")))
+
+
+@pytest.mark.parametrize(
+    ("has_input", "stats", "has_rows", "lands"),
+    [
+        (True, {}, False, True),
+        (False, {}, False, False),
+        (False, {}, True, True),
+        (False, {"mode": "overwrite"}, True, False),
+        (False, {"when_empty": "publish", "mode": "overwrite"}, False, True),
+        (False, {"when_empty": "discard"}, True, False),
+    ],
+)
+def test_output_lands_as_it_would_be_published(
+    shop: Shop, rows: Rows, has_input: bool, stats: Mapping[str, Any], has_rows: bool, lands: bool
+) -> None:
+    if has_input:
+        shop.put("a.txt", "a")
+    run = begin(shop, rows, 1)
+    run.plan("raw", FileSource(FILES, [str(shop.raw)]))
+    request = StagingRequest(Rows.kind, str(shop.root / "rows"), stats=stats)
+    assert run.is_to_land(request, ["raw"], lambda: has_rows) is lands
+
+
+def test_output_that_does_not_land_is_recorded_as_left_out(shop: Shop, rows: Rows) -> None:
+    run = begin(shop, rows, 1)
+    run.plan("raw", FileSource(FILES, [str(shop.raw)]))
+    run.leave_out("out", StagingRequest(Rows.kind, str(shop.root / "rows")), Staged((), rows=None))
+    assert run.commit().is_empty
+    (left,) = shop.store.runs("copy")
+    assert (left.outputs["out"].is_left_out, left.outputs["out"].stats["discarded"]) == (True, True)
+    assert rows.lines() == []
