@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -27,7 +28,7 @@ from airflow_bookmarks.core.errors import (
     SinkUnknownError,
     SourceError,
 )
-from airflow_bookmarks.core.job import RunIdentity
+from airflow_bookmarks.core.job import DEFAULT_NAMESPACE, RunIdentity
 from airflow_bookmarks.core.rules.territory import Territory
 from airflow_bookmarks.core.run import RunState
 from airflow_bookmarks.lifecycle.changes.change import reset, rewind
@@ -42,6 +43,7 @@ from airflow_bookmarks.sinks.sink import StoredOutput
 from airflow_bookmarks.sinks.staging import Mode, StagingRequest
 from airflow_bookmarks.spark import BookmarkedJob
 from airflow_bookmarks.spark.sinks.delta_session import SessionTables, append, options_of
+from airflow_bookmarks.store.backends.sqlite import SqliteTable
 from airflow_bookmarks.store.blobs import BlobStore
 from airflow_bookmarks.store.bookmark_store import BookmarkStore
 from airflow_bookmarks.testing.crash import DriverTable, SimulatedCrash
@@ -736,6 +738,33 @@ def test_burn_spares_columns_that_the_table_makes_itself(lake: Lake) -> None:
     SessionTables(lake.spark).burn(target, DeltaToken.of_burn(territory, "out", 3))
     (newest, *_) = SessionTables(lake.spark).commits(target)
     assert newest.told == str(DeltaToken.of_burn(territory, "out", 3))
+
+
+# ---- the guide
+
+GUIDE = Path(__file__).parents[2] / "docs" / "guides" / "delta-writing.md"
+
+
+def test_scripts_of_the_guide_do_what_it_says(lake: Lake, tmp_path: Path) -> None:
+    first, second = re.findall(r"```python\n(.*?)```", GUIDE.read_text(), re.DOTALL)
+    place = tmp_path / "guide"
+    BookmarkStore(SqliteTable(tmp_path / "guide.db"), DEFAULT_NAMESPACE).init()
+    raw = {"orders/a.csv": "1,10,2026-01-01\n", "people/a.json": '{"id": 1, "name": "Ada", "seen": 1, "gone": false}\n'}
+    more = {"orders/b.csv": "2,20,2026-01-02\n", "people/b.json": '{"id": 1, "name": "Ada", "seen": 2, "gone": true}\n'}
+    found = []
+    for files in (raw, more):
+        for name, text in files.items():
+            path = place / "lake" / "raw" / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+        for script in (first, second):
+            moved = script.replace("/tmp/lake", str(place / "lake")).replace(
+                "/tmp/bookmarks.db", f"{tmp_path}/guide.db"
+            )
+            exec(compile(moved, str(GUIDE), "exec"), {})  # noqa: S102 (the guide's own scripts)
+        frames = [lake.spark.read.format("delta").load(str(place / "lake" / name)) for name in ("orders", "people")]
+        found.append([sorted(row[0] for row in frame.select("id").collect()) for frame in frames])
+    assert found == [[[1], [1]], [[1, 2], []]]
 
 
 # ---- the conformance suite

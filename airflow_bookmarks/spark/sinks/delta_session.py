@@ -187,7 +187,7 @@ def uri_of(target: DeltaTarget) -> str:
 
 
 def _out_of_reach(target: DeltaTarget, error: BaseException) -> SourceError:
-    if any(said in str(error) for said in _MISSING):
+    if any(said in str(error) for said in (*_MISSING, "DELTA_TABLE_ONLY_OPERATION")):  # so it is said of a path
         return _missing(target)
     return SourceError(f"the Delta table {target.name} is out of reach: {in_lines(cause_of(error))}")
 
