@@ -32,6 +32,8 @@ from airflow_bookmarks.core.job import DEFAULT_NAMESPACE, RunIdentity
 from airflow_bookmarks.core.rules.territory import Territory
 from airflow_bookmarks.core.run import RunState
 from airflow_bookmarks.lifecycle.changes.change import reset, rewind
+from airflow_bookmarks.lifecycle.changes.preview import preview
+from airflow_bookmarks.lifecycle.changes.stored_change import Change
 from airflow_bookmarks.lifecycle.protocol.failpoint import Failpoint
 from airflow_bookmarks.lifecycle.protocol.lease import RunEnvironment
 from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
@@ -450,6 +452,15 @@ def test_replay_and_clean_are_refused_with_the_reason(lake: Lake, table: Table) 
     with pytest.raises(CleanRefusedError, match="Delta table"):
         reset(lake.store, "copy", reason="a test", who="me", clean=True)
     assert table.lines() == ["a"]
+
+
+def test_preview_names_the_tables_that_would_hold_rows_twice(lake: Lake, table: Table) -> None:
+    lake.put("a.txt", "a")
+    for name, mode in (("appends", "append"), ("replaces", "overwrite")):
+        with lake.job(name) as job:
+            job.write(lake.read(job), "out").mode(mode).delta(f"{table.path}-{name}")
+    twice = [preview(lake.store, name, Change("reset", None)) for name in ("appends", "replaces")]
+    assert [list(each.as_dict()["written_twice"]) for each in twice] == [[f"{table.path}-appends"], []]
 
 
 def test_upstream_of_such_an_output_is_refused(lake: Lake, table: Table) -> None:

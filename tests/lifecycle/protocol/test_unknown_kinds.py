@@ -32,7 +32,8 @@ from airflow_bookmarks.lifecycle.run.empty import commit_empty
 from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
 from airflow_bookmarks.lifecycle.run.replay import ReplayRun
 from airflow_bookmarks.lifecycle.state.summary import Summary
-from airflow_bookmarks.sinks.staging import Staged, StagingRequest
+from airflow_bookmarks.sinks.delta.target import DeltaOutput, DeltaTarget
+from airflow_bookmarks.sinks.staging import Mode, Staged, StagingRequest
 from airflow_bookmarks.sources.files.planner import FileSource
 from airflow_bookmarks.store.codec.item import contexts_value, output_attribute, plan_attribute, position_attribute
 from airflow_bookmarks.store.table import Update
@@ -80,6 +81,22 @@ def test_worker_that_meets_an_unknown_sink_leaves_the_job_to_spark(shop: Shop, t
 
     states = [run.state for run in shop.store.runs("copy")]
     assert states == [RunState.PUBLISHED, RunState.FAILED]
+    assert shop.store.head("copy").lease is None
+
+
+def test_worker_that_meets_an_open_run_with_a_delta_table_leaves_the_job_to_spark(shop: Shop) -> None:
+    shop.put("a.txt", "a")
+    target = DeltaTarget("/lake/orders", is_path=True)
+    dead = shop.begin()
+    dead.plan("raw", FileSource(FILES, [str(shop.raw)]))
+    dead.place("out", StagingRequest("delta", target.name, stats=DeltaOutput(Mode.APPEND, 3).stats(target)))
+    dead.abort("the driver died")
+
+    assert commit_empty(shop.store, "copy", shop.identity(), shop.environment) is None
+    with pytest.raises(SinkUnknownError, match=r"/lake/orders.*no Spark session.*neither given up nor done again"):
+        shop.begin()
+
+    assert [run.state for run in shop.store.runs("copy")] == [RunState.FAILED]
     assert shop.store.head("copy").lease is None
 
 
