@@ -31,9 +31,8 @@ from airflow_bookmarks.core.errors import (
 from airflow_bookmarks.core.job import DEFAULT_NAMESPACE, RunIdentity
 from airflow_bookmarks.core.rules.territory import Territory
 from airflow_bookmarks.core.run import RunState
-from airflow_bookmarks.lifecycle.changes.change import reset, rewind
+from airflow_bookmarks.lifecycle.changes.change import Change, reset, rewind
 from airflow_bookmarks.lifecycle.changes.preview import preview
-from airflow_bookmarks.lifecycle.changes.stored_change import Change
 from airflow_bookmarks.lifecycle.protocol.failpoint import Failpoint
 from airflow_bookmarks.lifecycle.protocol.lease import RunEnvironment
 from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
@@ -281,6 +280,28 @@ def test_files_are_staged_first_whatever_the_order_of_the_script(lake: Lake, tab
         job.write(lines, "files").text(lake.path("copy"))
         assert (table.lines(), lake.visible()) == ([], [])
     assert (table.lines(), len(lake.visible())) == (["a"], 1)
+
+
+@pytest.mark.parametrize("is_upsert", [False, True], ids=["append", "upsert"])
+def test_what_is_written_at_the_end_counts_as_used(lake: Lake, table: Table, is_upsert: bool) -> None:
+    lake.put("a.txt", "a", "b")
+    with lake.job(on_unused="error") as job:
+        writer = job.write(lake.read(job, count_rows=True), "out")
+        (writer.upsert("value") if is_upsert else writer).delta(table.path)
+    assert job.summary is not None
+    assert job.summary["contexts"]["raw"]["rows"] == 2
+    assert table.lines() == ["a", "b"]
+
+
+def test_input_that_nothing_uses_keeps_rows_from_landing(lake: Lake, table: Table) -> None:
+    lake.put("a.txt", "a")
+    job = lake.job(on_unused="error").begin()
+    lake.read(job)
+    job.write(lake.spark.createDataFrame([("x",)], "value STRING"), "out").delta(table.path)
+    with pytest.raises(MisuseError, match="no action of this script has read"):
+        job.commit()
+    job.abort("not used")
+    assert table.lines() == []
 
 
 # ---- upserts
