@@ -175,7 +175,7 @@ class BookmarkedJob:
         self._summary: Summary | None = None
         self._is_aborted = False
         self._session_conf = ExitStack()
-        self._landing: tuple[str, Callable[[], None]] | None = None
+        self._landing: tuple[str, Callable[[], None] | None] | None = None
 
     # ---- shards
 
@@ -389,9 +389,10 @@ class BookmarkedJob:
             FencedError: another run has taken the job over.
         """
         run = self.active_run
-        if self._landing is not None:
-            _, land = self._landing
+        if self._landing is not None and self._landing[1] is not None:
+            output, land = self._landing
             land()
+            self._landing = output, None  # a commit that is tried again lands nothing again
         if self._uses is not None:
             self._uses.settle(run)
         if self.inputs.unread_upstreams:

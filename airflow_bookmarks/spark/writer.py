@@ -363,6 +363,14 @@ class BookmarkedWriter:
                 prepared = table.prepared(frame)
                 staged = table.write(prepared, run.place(self._name, request), before)
             run.staged(self._name, replace(staged, made_from=made_from))
+        log.info(
+            "bookmark %s: output %r has landed in the Delta table %s: version %s, %s rows",
+            self._job.name,
+            self._name,
+            table.target.name,
+            staged.figures["version_after"],
+            "uncounted" if staged.rows is None else staged.rows,
+        )
 
     def _delta_mode(self) -> Mode:
         if self._mode is not Mode.OVERWRITE:

@@ -27,6 +27,7 @@ from airflow_bookmarks.core.errors import (
     OptionError,
     SinkUnknownError,
     SourceError,
+    StoreUnavailableError,
 )
 from airflow_bookmarks.core.job import DEFAULT_NAMESPACE, RunIdentity
 from airflow_bookmarks.core.rules.territory import Territory
@@ -128,6 +129,34 @@ def test_each_row_is_appended_once_by_two_runs(lake: Lake, table: Table) -> None
     run(lake)
     assert table.lines() == ["a", "b", "c"]
     assert lake.head().published == 2
+
+
+def test_path_may_have_any_name(lake: Lake) -> None:
+    table = Table(lake.spark, lake.path("my orders", "day=1%20 `new`"))
+    for name in ("a", "b"):
+        lake.put(f"{name}.txt", name)
+        with lake.job() as job:
+            job.write(lake.read(job), "out").delta(table.path)
+    assert table.lines() == ["a", "b"]
+
+
+def test_commit_that_is_tried_again_lands_nothing_again(
+    lake: Lake, table: Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lake.put("a.txt", "a")
+    job = lake.job().begin()
+    write(job, lake)
+    with monkeypatch.context() as patched:
+        patched.setattr(lake.store, "commit", _unavailable)
+        with pytest.raises(StoreUnavailableError):
+            job.commit()
+    job.commit()
+    assert table.lines() == ["a"]
+    assert lake.head().published == 1
+
+
+def _unavailable(*_: object) -> None:
+    raise StoreUnavailableError("the store did not answer, because the test asked for it")
 
 
 def test_rows_land_when_the_block_ends_and_not_before(lake: Lake, table: Table) -> None:

@@ -72,7 +72,7 @@ class SessionTables:
         try:
             row = self._spark.sql(f"DESCRIBE DETAIL {sql_of(target)}").collect()[0]
         except SPARK_ERRORS as error:
-            if any(said in str(error) for said in _MISSING):
+            if not _is_without_delta(target, error) and any(said in str(error) for said in _MISSING):
                 return None
             raise self._unusable(target, error) from error
         return TableDetail(
@@ -84,7 +84,7 @@ class SessionTables:
         )
 
     def _unusable(self, target: DeltaTarget, error: BaseException) -> OptionError:
-        if any(said in str(error) for said in _NO_DELTA):
+        if _is_without_delta(target, error):
             number = ".".join(self._spark.version.split(".")[:2])
             return OptionError(
                 f"this Spark {self._spark.version} has no Delta Lake, so the table {target.name} can't be written. "
@@ -184,6 +184,13 @@ def sql_of(target: DeltaTarget) -> str:
 def uri_of(target: DeltaTarget) -> str:
     """Return the folder of a table as Spark names it."""
     return open_filesystem(target.name).uri(target.name)
+
+
+def _is_without_delta(target: DeltaTarget, error: BaseException) -> bool:
+    """Whether this Spark knows no DESCRIBE DETAIL: it then takes the word for the name of a table."""
+    said = str(error)
+    is_taken_for_a_table = "TABLE_OR_VIEW_NOT_FOUND" in said and "`detail`" in said.lower()
+    return any(each in said for each in _NO_DELTA) or (is_taken_for_a_table and "detail" not in target.name.lower())
 
 
 def _out_of_reach(target: DeltaTarget, error: BaseException) -> SourceError:
