@@ -389,10 +389,7 @@ class BookmarkedJob:
             FencedError: another run has taken the job over.
         """
         run = self.active_run
-        if self._landing is not None and self._landing[1] is not None:
-            output, land = self._landing
-            land()
-            self._landing = output, None  # a commit that is tried again lands nothing again
+        self._land()
         if self._uses is not None:
             self._uses.settle(run)
         if self.inputs.unread_upstreams:
@@ -402,6 +399,13 @@ class BookmarkedJob:
         self._session_conf.close()
         log.info("bookmark %s: done, %s", self.name, self._summary.in_words())
         return self._summary.as_dict()
+
+    def _land(self) -> None:
+        """Write the output that commits by itself, once: a commit that is tried again lands nothing again."""
+        output, land = self._landing or ("", None)
+        if land is not None:
+            land()
+            self._landing = output, None
 
     @by_own_access
     def abort(self, reason: str) -> None:
