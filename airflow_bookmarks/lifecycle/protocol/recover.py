@@ -59,7 +59,9 @@ def recover(
         check_reached_sinks(grant.job, run, sinks)
         check_known_sources(grant.job, run)
     for run in opened:
-        if adopted is None and _has_landed(store, grant, run, sinks) and _is_same_position(grant, run):
+        # Asked of each, also behind one that was taken over: that burns its token, and it may have another output.
+        has_landed = _has_landed(store, grant, run, sinks)
+        if adopted is None and has_landed and _is_same_position(grant, run):
             adopted = store.adopt(grant, run)
             log.warning(
                 "bookmark %s: the rows of run %s had landed; it is taken over and committed", grant.job, run.key
@@ -68,6 +70,8 @@ def recover(
             store.abandon(grant, run)
             left = "had failed" if run.state is RunState.FAILED else "was left open"
             log.info("bookmark %s: run %s (%s) %s and is given up", grant.job, run.key, run.run_id, left)
+            if has_landed:
+                _warn_of_rows(grant.job, run)
     environment.at(Failpoint.RECOVERED)
     return grant, adopted
 
@@ -186,6 +190,16 @@ def _has_landed(store: BookmarkStore, grant: LeaseGrant, run: Run, sinks: SinkRe
                 sink.burn(output, grant.fence)
                 landed = sink.landed(output) or landed
     return landed
+
+
+def _warn_of_rows(job: str, run: Run) -> None:
+    log.warning(
+        "bookmark %s: the rows of run %s had landed in %s and stay there, and the job stands elsewhere since (a reset, "
+        "a rewind, a set): what it reads again comes twice",
+        job,
+        run.key,
+        ", ".join(sorted(entry.target for entry in run.outputs.values() if entry.commits_by_itself)),
+    )
 
 
 def _is_same_position(grant: LeaseGrant, run: Run) -> bool:

@@ -113,7 +113,7 @@ def test_landed_rows_are_carried_over_a_rewind_that_moved_nothing(shop: Shop, ro
     assert rows.lines() == ["a", "b"]
 
 
-def test_landed_rows_of_another_position_are_given_up(shop: Shop, rows: Rows) -> None:
+def test_landed_rows_of_another_position_are_given_up(shop: Shop, rows: Rows, caplog: pytest.LogCaptureFixture) -> None:
     shop.put("a.txt", "a")
     finish(shop, rows, begin(shop, rows, 1, "first"))
     shop.put("b.txt", "b")
@@ -121,6 +121,7 @@ def test_landed_rows_of_another_position_are_given_up(shop: Shop, rows: Rows) ->
     rows.write(fence_of(dead), plan_and_place(shop, dead))
     reset(shop.store, "copy", reason="a test", who="me", force=True)
     heir = begin(shop, rows, 2)
+    assert "had landed in" in caplog.text
     assert sorted(finish(shop, rows, heir)) == ["a", "b"]
 
 
