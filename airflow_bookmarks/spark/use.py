@@ -194,6 +194,11 @@ class Uses:
         """The option, as given, for which it has to be known of each context whether an action has read it."""
         return ["on_unused='error'"] if self._on_unused == "error" else []
 
+    @property
+    def is_observing(self) -> bool:
+        """Whether it has to be known of a context what actions have read of it."""
+        return bool(self._observed)
+
     def frame_of_empty(self, ctx: str, planned: DataFrame) -> DataFrame:
         """Return the frame of a context that has nothing new, to be handed to the script."""
         self._inputs[ctx] = planned, True

@@ -360,7 +360,7 @@ class BookmarkedWriter:
                 run.leave_out(self._name, request, Staged((), rows=rows, made_from=made_from))
                 return
             with uses.of_write(query):
-                prepared = table.prepared(frame)
+                prepared = table.prepared(frame, is_observed=uses.is_observing)
                 staged = table.write(prepared, run.place(self._name, request), before)
             run.staged(self._name, replace(staged, made_from=made_from))
         log.info(

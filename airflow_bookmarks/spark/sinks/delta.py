@@ -146,15 +146,17 @@ class DeltaTable:
         )
         return StagingRequest(DELTA_SINK, self.target.name, None, output.stats(self.target), when_empty)
 
-    def prepared(self, frame: DataFrame) -> DataFrame:
+    def prepared(self, frame: DataFrame, *, is_observed: bool) -> DataFrame:
         """Return the rows as they are written: those of an upsert are evaluated, and their keys checked.
+
+        `is_observed` is whether the job waits to be told what was read of its contexts.
 
         Raises:
             OptionError: it is not certain what becomes of a key.
         """
         if self.upsert is None:
             return frame
-        rows = kept(frame)
+        rows = kept(frame, is_observed=is_observed)
         check_keys(self.what, rows, self.upsert)
         return rows
 

@@ -55,8 +55,14 @@ def check_can_merge(what: str, spark: SparkSession, columns: Sequence[str], upse
         )
 
 
-def kept(frame: DataFrame) -> DataFrame:
-    """Evaluate the rows once, and return them: MERGE reads them twice, and has to find the same ones."""
+def kept(frame: DataFrame, *, is_observed: bool) -> DataFrame:
+    """Evaluate the rows once, and return them: MERGE reads them twice, and has to find the same ones.
+
+    Spark Connect does not tell an observation what a checkpoint has read. Where one waits for it (`is_observed`),
+    another pass tells.
+    """
+    if is_observed and is_connect(frame.sparkSession):
+        frame.write.format("noop").mode("overwrite").save()
     return frame.localCheckpoint()
 
 
