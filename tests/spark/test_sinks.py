@@ -147,7 +147,7 @@ def test_two_outputs_become_visible_together(lake: Lake) -> None:
         (lambda lake, job, frame: job.write(frame, "o").insertInto("t"), r"OptionError.*insertInto\('t'\)"),
         (lambda lake, job, frame: job.write(frame, "o").mode("append"), r"neither \.save\(path\)"),
         (lambda lake, job, frame: job.write(frame, "o").mode("ignore"), "OptionError.*'ignore'"),
-        (lambda lake, job, frame: job.write(frame, "o").format("delta"), "OptionError.*'delta'"),
+        (lambda lake, job, frame: job.write(frame, "o").format("iceberg"), "OptionError.*'iceberg'"),
         (lambda lake, job, frame: job.write(frame, "o").save("relative"), "OptionError"),
         (lambda lake, job, frame: job.write(frame, "o", when_empty="x").save(lake.path("o")), "OptionError"),
         (lambda lake, job, frame: job.write(frame, "done").save(lake.path("other")), "MisuseError.*written twice"),
