@@ -341,9 +341,7 @@ class BookmarkedWriter:
         frame = self._frame
         if self._upsert is not None and self._deletes is not None:
             frame = with_deletes(frame, self._deletes, self._upsert, what)
-        location = _canonical_or_none(table.location)
-        if location is not None:
-            self._job.check_target(location, overwrites=table.is_overwrite)
+        self._job.check_target(table.location, overwrites=table.is_overwrite)
         self._job.land_last(self._name, lambda: self._land(table, frame))
 
     def _land(self, table: DeltaTable, frame: DataFrame) -> None:
@@ -524,11 +522,3 @@ class BookmarkedWriter:
         error = OptionError(f"job {self._job.name!r}, output {self._name!r}: {what}. Nothing was written or committed.")
         self._job.active_run.refuse_write(self._name, error)
         return error
-
-
-def _canonical_or_none(location: str) -> str | None:
-    """Return the folder of a table as paths of this package are; None where only Spark reaches it."""
-    try:
-        return open_filesystem(location).canonical(location)
-    except OptionError:
-        return None

@@ -34,6 +34,7 @@ from airflow_bookmarks.core.rules.territory import Territory
 from airflow_bookmarks.core.run import RunState
 from airflow_bookmarks.lifecycle.changes.change import Change, reset, rewind
 from airflow_bookmarks.lifecycle.changes.preview import preview
+from airflow_bookmarks.lifecycle.inspect.lineage import lineage
 from airflow_bookmarks.lifecycle.protocol.failpoint import Failpoint
 from airflow_bookmarks.lifecycle.protocol.lease import RunEnvironment
 from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
@@ -269,6 +270,9 @@ def test_table_by_its_name_is_appended_and_overwritten(lake: Lake) -> None:
     assert [row["value"] for row in lake.spark.table("by_name").collect()] == ["c"]
     (last, *_) = [each for each in lake.store.runs("copy") if each.key.number == 3]
     assert last.outputs["out"].target == "spark_catalog.default.by_name"
+    found = lineage(lake.store, "copy", 3)
+    assert found is not None
+    assert [written.location.rpartition("/")[2] for written in found.writes] == ["by_name"]
 
 
 def test_new_columns_are_taken_where_the_script_says_so(lake: Lake, table: Table) -> None:

@@ -144,6 +144,7 @@ KNOWN: Mapping[str, tuple[Check, str]] = {
     "is_path": _FLAG,
     "version_before": _SIZE,
     "replaces_part": _FLAG,
+    "table_folder": _TEXT,
     "options": (_is_map, "no map"),
     "gaps": (_is_gaps, "no gaps"),
     "newest_partition": _TEXT,

@@ -17,7 +17,8 @@ class OutputMetadata:
     `mode`, `format`, `partition_by` and `options` are for those that publish it, replay it and read it later: a sink
     that is no files may tell none of them (None, or empty). `partly_read` are folders that the run has replaced and
     of which it has read a part only; `maybe_partly_read`: that is not known. `files` and `bytes` are None until the
-    run commits, and so is `rows`, which stays None where rows are not counted.
+    run commits, and so is `rows`, which stays None where rows are not counted. `table_folder` is where a target
+    lies that is the name of a table.
     """
 
     format: str | None = None
@@ -30,6 +31,7 @@ class OutputMetadata:
     rows: int | None = None
     files: int | None = None
     bytes: int | None = None
+    table_folder: str | None = None
 
     @property
     def is_append(self) -> bool:
@@ -58,4 +60,5 @@ class OutputMetadata:
             rows=value_of(stats, "rows"),
             files=value_of(stats, "files"),
             bytes=value_of(stats, "bytes"),
+            table_folder=value_of(stats, "table_folder"),
         )

@@ -64,7 +64,7 @@ def lineage(store: BookmarkStore, job: str, number: int) -> Lineage | None:
         return None
     reads = tuple(_read(store, run, ctx, entry) for ctx, entry in sorted(run.plans.items()))
     writes = tuple(
-        Written(name, o.target, o.metadata.files, o.metadata.bytes, o.metadata.rows)
+        Written(name, o.metadata.table_folder or o.target, o.metadata.files, o.metadata.bytes, o.metadata.rows)
         for name, o in sorted(run.outputs.items())
     )
     return Lineage(job, number, reads, writes)

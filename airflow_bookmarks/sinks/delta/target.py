@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from airflow_bookmarks.core.run import OutputEntry
 
 _IS_PATH, _VERSION_BEFORE, _KEYS, _REPLACES_PART = "is_path", "version_before", "upsert_keys", "replaces_part"
+_FOLDER = "table_folder"
 _BY_PATH = re.compile(r"delta\.`(.+)`", re.DOTALL | re.IGNORECASE)
 
 
@@ -49,7 +50,8 @@ class DeltaOutput:
     """What is stored with an output before it lands.
 
     `version_before` is the newest version of the table then: the token of the run can only be in a later one. `keys`
-    are those of an upsert. `replaces_part`: the overwrite has a condition (`replaceWhere`).
+    are those of an upsert. `replaces_part`: the overwrite has a condition (`replaceWhere`). `folder` is where a table
+    lies that is named by its name (None: its name is its path).
     """
 
     mode: Mode
@@ -57,6 +59,7 @@ class DeltaOutput:
     partition_by: tuple[str, ...] = ()
     keys: tuple[str, ...] = ()
     replaces_part: bool = False
+    folder: str | None = None
 
     def stats(self, target: DeltaTarget) -> dict[str, Any]:
         """Return it as stored, with how the table is named."""
@@ -68,6 +71,7 @@ class DeltaOutput:
             **({} if self.version_before is None else {_VERSION_BEFORE: self.version_before}),
             **({_KEYS: list(self.keys)} if self.keys else {}),
             **({_REPLACES_PART: True} if self.replaces_part else {}),
+            **({} if self.folder is None else {_FOLDER: self.folder}),
         }
 
     @classmethod
@@ -83,4 +87,5 @@ class DeltaOutput:
             tuple(value_of(stats, "partition_by", ())),
             tuple(value_of(stats, _KEYS, ())),
             value_of(stats, _REPLACES_PART, default=False),
+            value_of(stats, _FOLDER),
         )

@@ -100,7 +100,7 @@ class DeltaTable:
     @property
     def location(self) -> str:
         """The folder of the table."""
-        return self.target.name if self.target.is_path else self.detail.location
+        return self.target.name if self.target.is_path else _folder(self.detail.location)
 
     @property
     def is_overwrite(self) -> bool:
@@ -143,6 +143,7 @@ class DeltaTable:
             self.detail.partition_by,
             () if self.upsert is None else self.upsert.keys,
             replaces_part=_option(self.options, _REPLACE_WHERE) is not None,
+            folder=None if self.target.is_path else self.location,
         )
         return StagingRequest(DELTA_SINK, self.target.name, None, output.stats(self.target), when_empty)
 
@@ -225,6 +226,14 @@ def _asked(what: str, tables: SessionTables, target: DeltaTarget) -> TableDetail
         return tables.detail(target)
     except OptionError as error:
         raise OptionError(f"{what}: {str(error).rstrip('.')}. {_LEFT}") from error
+
+
+def _folder(location: str) -> str:
+    """Return a folder as paths of this package are, or as it is where only Spark reaches it."""
+    try:
+        return open_filesystem(location).canonical(location)
+    except OptionError:
+        return location
 
 
 def _canonical(what: str, target: DeltaTarget) -> DeltaTarget:

@@ -69,7 +69,7 @@ def test_what_a_script_names_is_a_path_or_a_table(text: str, target: DeltaTarget
 
 @pytest.mark.parametrize("target", [PATH, DeltaTarget("spark_catalog.sales.orders", is_path=False)])
 def test_what_is_stored_leads_back_to_the_table(target: DeltaTarget) -> None:
-    output = DeltaOutput(Mode.OVERWRITE, 5, ("day",), ("id",), replaces_part=True)
+    output = DeltaOutput(Mode.OVERWRITE, 5, ("day",), ("id",), replaces_part=True, folder="/lake/orders")
     entry = entry_of(output, target)
     assert (DeltaTarget.of_entry(entry), DeltaOutput.of_stats(entry.stats)) == (target, output)
 
