@@ -15,6 +15,7 @@ from airflow_bookmarks.core.errors import OptionError, StateCorruptError
 from airflow_bookmarks.core.run import SourceRef
 from airflow_bookmarks.own_kind import errors_of, load_kind
 from airflow_bookmarks.sources.contract import check_kind, checked_position, encoded
+from airflow_bookmarks.sources.delta.kind import DeltaKind
 from airflow_bookmarks.sources.files.kind import FileKind
 from airflow_bookmarks.sources.jdbc.kind import TableKind
 from airflow_bookmarks.sources.kind import SourceKind
@@ -41,6 +42,7 @@ KINDS: dict[str, SourceKind[Any]] = {
     FileKind.name: FileKind(),
     TableKind.name: TableKind(),
     SnapshotKind.name: SnapshotKind(),
+    DeltaKind.name: DeltaKind(),
     UpstreamKind.name: UpstreamKind(),
 }
 

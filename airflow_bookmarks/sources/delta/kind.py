@@ -1,0 +1,117 @@
+"""The kind of source that reads Delta tables."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+from airflow_bookmarks.core.errors import OptionError
+from airflow_bookmarks.core.order import NUMBER
+from airflow_bookmarks.core.rules.start import Start
+from airflow_bookmarks.sources.delta.checkpoint import arrow
+from airflow_bookmarks.sources.delta.log import DeltaLog
+from airflow_bookmarks.sources.delta.position import Added, DeltaPlan, DeltaPosition, Whole, united
+from airflow_bookmarks.sources.delta.snapshot import snapshot_at
+from airflow_bookmarks.sources.delta.source import KIND, DeltaSource
+from airflow_bookmarks.sources.kind import SourceKind
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from airflow_bookmarks.core.ledger.file_ledger import Load
+    from airflow_bookmarks.core.order import Order
+    from airflow_bookmarks.core.position import Position
+    from airflow_bookmarks.core.run import PlanEntry, SourceRef
+    from airflow_bookmarks.sources.source import PlanInput
+    from airflow_bookmarks.store.bookmark_store import BookmarkStore
+
+
+class DeltaKind(SourceKind[DeltaPlan]):
+    """Delta tables: progress is the version up to which a table was read."""
+
+    name: ClassVar[str] = KIND
+    order: ClassVar[Order | None] = NUMBER
+    keeps_elsewhere: ClassVar[bool] = True  # a table that moved is known again by its commits
+
+    def decode(self, body: bytes) -> DeltaPlan:
+        """Return a stored plan; see `SourceKind.decode`."""
+        return DeltaPlan.decode(body)
+
+    def advance(self, plan: DeltaPlan, found: PlanInput) -> Position | None:
+        """Return the position behind a stored plan; see `SourceKind.advance`."""
+        return plan.position_from(found.position)
+
+    def knows(self, found: PlanInput, plan: DeltaPlan) -> bool:
+        """Whether the position lies behind where a plan begins; see `SourceKind.knows`."""
+        if found.position is None or plan.is_empty or plan.leads_to is None:
+            return False
+        before = DeltaPosition.decode(found.position)
+        if before.state.id != plan.leads_to.state.id:
+            return False
+        first = plan.pieces[0]
+        if isinstance(first, Whole):
+            return True
+        if isinstance(first, Added) and first.start is not None:  # a part of a first read
+            return before.files_read is None or before.version != first.version or before.files_read > first.start
+        return plan.after is None or before.version > plan.after
+
+    def union(self, plans: Sequence[DeltaPlan]) -> DeltaPlan:
+        """Return one plan that reads what some have read, piece by piece; see `SourceKind.union`."""
+        return united(plans)
+
+    def source_of(self, store: BookmarkStore, job: str, entry: PlanEntry) -> DeltaSource:
+        """Return the source of the recorded table; see `SourceKind.source_of`."""
+        plan = self.decode(store.blobs.get(entry.body))
+        return DeltaSource(plan.recipe, f"job {job!r}", arrow(), job=job)
+
+    def roots_of(self, source: SourceRef) -> Sequence[str]:
+        """Return the folder of the table; see `SourceKind.roots_of`."""
+        return (source.name,)
+
+    def watermark(self, position: bytes, load: Load) -> str | None:
+        """Return the version; see `SourceKind.watermark`."""
+        return DeltaPosition.decode(position).position().watermark
+
+    def locations(self, plan: DeltaPlan, source: SourceRef) -> Sequence[str]:
+        """Return the folder of the table; see `SourceKind.locations`."""
+        return (source.name,)
+
+    def seek(self, store: BookmarkStore, found: PlanInput, plan: DeltaPlan, value: str) -> Position:
+        """Return the position at a version, at the last one before a time, or at the latest ("now"); see `SourceKind`.
+
+        Raises:
+            OptionError: the value is none of these, or the log does not know such a version.
+            SourceError: the log can't be read.
+        """
+        table = DeltaLog.open(plan.recipe.path)
+        version = _version_at(table, value)
+        if not table.has(version):
+            raise OptionError(
+                f"{value}: the log of the Delta table {plan.recipe.name!r} has the versions {table.oldest} to "
+                f"{table.latest}, not {version}. Nothing was changed. Name one of these; or reset the context, and the "
+                "next run reads the table whole."
+            )
+        state = snapshot_at(table, version, arrow()).state
+        return DeltaPosition(version, table.commit(version).fingerprint, state).position()
+
+
+def _version_at(table: DeltaLog, value: str) -> int:
+    if value == "now":
+        return table.latest
+    if value.isascii() and value.isdigit():
+        return int(value)
+    try:
+        time = Start.of(value).time
+    except OptionError:
+        time = None
+    if time is None:
+        raise OptionError(
+            f"{value!r} is neither 'now' nor a version such as 12 nor a time such as 2013-01-31T00:00:00Z. A context "
+            "of a Delta table can be set to these. Nothing was changed."
+        )
+    version = table.last_before(time)
+    if version is None:
+        raise OptionError(
+            f"{value}: the log of the Delta table {table.table!r} has no version before that time. Nothing was "
+            "changed. Reset the context, and the next run reads the table whole."
+        )
+    return version

@@ -1,0 +1,76 @@
+"""The options of reading a Delta table, which do not depend on Spark."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal
+
+from airflow_bookmarks.core.errors import OptionError
+from airflow_bookmarks.core.option import check_choice
+from airflow_bookmarks.core.selection.bound import UNBOUND, Bound
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+OnChange = Literal["error", "ignore", "reload"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeltaOptions:
+    """Which commits of a table are read, and how; `BookmarkedReader.delta` says what each of them means.
+
+    Raises:
+        OptionError: a choice that is none, or choices that contradict each other.
+    """
+
+    changes: bool = False
+    on_change: OnChange = "error"
+    max_versions: int | None = None
+    bound: Bound = UNBOUND
+
+    def __post_init__(self) -> None:
+        check_choice("on_change", self.on_change, OnChange)
+        if not isinstance(self.changes, bool):
+            raise OptionError(f"changes={self.changes!r}: expected True or False. Nothing was read or changed.")
+        if self.changes and self.on_change != "error":
+            raise OptionError(
+                f"on_change={self.on_change!r} with changes=True, which reads the changes. Nothing was read or "
+                "changed. Leave one of them out."
+            )
+        most = self.max_versions
+        if most is not None and (isinstance(most, bool) or not isinstance(most, int) or most < 1):
+            raise OptionError(f"max_versions={most!r}: expected a whole number from 1 on. Nothing was read or changed.")
+        for name in ("max_rows", "window"):
+            if getattr(self.bound, name) is not None:
+                raise OptionError(
+                    f"{name}: a Delta table is bounded by max_versions, max_files or max_bytes. Nothing was read or "
+                    "changed."
+                )
+
+    @property
+    def bounds(self) -> list[str]:
+        """The names of the bounds that are given."""
+        return [*(["max_versions"] if self.max_versions is not None else []), *self.bound.given()]
+
+    def bounded(self, bound: Bound) -> DeltaOptions:
+        """Return them with another bound of files or bytes."""
+        return replace(self, bound=bound)
+
+    def stored(self) -> dict[str, Any]:
+        """Return them as plain values."""
+        return {
+            "changes": self.changes,
+            "on_change": self.on_change,
+            "max_versions": self.max_versions,
+            "bound": self.bound.stats(),
+        }
+
+    @classmethod
+    def of_stored(cls, values: Mapping[str, Any]) -> DeltaOptions:
+        """Return what `stored` returned."""
+        return cls(
+            changes=values["changes"],
+            on_change=values["on_change"],
+            max_versions=values["max_versions"],
+            bound=Bound.of_stats(values["bound"]),
+        )
