@@ -11,9 +11,10 @@ from pyspark.sql.types import StructType
 from airflow_bookmarks.core.database.windows.partitions import PartitionOptions
 from airflow_bookmarks.core.errors import OptionError
 from airflow_bookmarks.core.option import check_choice
-from airflow_bookmarks.core.selection.bound import Bound
+from airflow_bookmarks.core.selection.bound import Bound, whole_number
 from airflow_bookmarks.files.access import by_own_access
 from airflow_bookmarks.lifecycle.protocol.source_cleanup import Disposal
+from airflow_bookmarks.sources.delta.options import DeltaOptions
 from airflow_bookmarks.sources.files.options import FileOptions
 from airflow_bookmarks.sources.jdbc.options import SETTLE_FOR, TableOptions
 from airflow_bookmarks.spark.contexts.files import read_files
@@ -23,6 +24,7 @@ from airflow_bookmarks.spark.contexts.own import read_own
 from airflow_bookmarks.spark.contexts.scope import ReadScope
 from airflow_bookmarks.spark.contexts.snapshot import Compare, read_snapshot
 from airflow_bookmarks.spark.contexts.upstream import read_upstream
+from airflow_bookmarks.spark.delta.context import read_delta
 from airflow_bookmarks.spark.features import check_observations, lists_once
 from airflow_bookmarks.spark.readers.by_format import ByFormat, set_option
 from airflow_bookmarks.spark.readers.files import Way
@@ -41,6 +43,7 @@ if TYPE_CHECKING:
     from airflow_bookmarks.lifecycle.protocol.source_cleanup import OnPublished
     from airflow_bookmarks.lifecycle.state.quarantine import OnCorrupt
     from airflow_bookmarks.lifecycle.state.verification import OnMissing
+    from airflow_bookmarks.sources.delta.options import OnChange
     from airflow_bookmarks.sources.files.options import OnOverwrite, OnTouch, OnUnmatched
     from airflow_bookmarks.sources.jdbc.options import KeyOrder, OnNull
     from airflow_bookmarks.sources.snapshot.source import OnEmptied
@@ -69,6 +72,7 @@ class BookmarkedReader(ByFormat):
         job.read("flights").schema(FLIGHTS).csv("/lake/raw/flights", header=True)
         job.read("flights").files(max_files=500, late_after=timedelta(days=2)).parquet("/lake/raw/flights")
         job.read("flights").upstream("flights.clean", on_rewind="rewind")
+        job.read("orders").delta("s3a://lake/orders", on_change="ignore")
     """
 
     def __init__(self, job: ReadingJob, ctx: str, options: ReadOptions, share: ReadShare) -> None:
@@ -475,6 +479,55 @@ class BookmarkedReader(ByFormat):
         if compare is not None:
             return read_snapshot(self._scope, url, wanted, on_emptied)
         return read_table(self._scope, url, wanted)
+
+    @takes_options_of_one_kind
+    @by_own_access
+    def delta(
+        self,
+        table: str,
+        *,
+        changes: bool = False,
+        on_change: OnChange = "error",
+        max_versions: int | str | None = None,
+        max_files: int | str | None = None,
+        max_bytes: int | str | None = None,
+    ) -> DataFrame:
+        """Return what commits have added to a Delta table since the version that was read; at first the whole table.
+
+        The versions are fixed before the first row is read: all actions, a retry and a replay read the same rows.
+        Commits that change no row (OPTIMIZE, VACUUM, columns, properties) are no news.
+
+        Args:
+            table: its folder ("/lake/orders", "s3a://lake/orders"), or its name in Spark's catalogue ("shop.orders").
+            changes: read the change feed: rows with `_change_type` ("insert", "update_preimage", "update_postimage",
+                "delete"), `_commit_version`, by which they are in order, and `_commit_timestamp`; the deletes as
+                `frame.deletes` as well. The table needs `delta.enableChangeDataFeed`.
+            on_change: without `changes`, what to do if rows were updated, deleted, merged, overwritten or restored
+                since: "error" (default) names the version and stops the run; "ignore" reads only what was appended, and
+                counts the files that it leaves out ("rewritten", "removed"); "reload" reads the whole table anew.
+            max_versions: the most versions with anything new that one run reads; the first read is of one version.
+            max_files, max_bytes: the most files or bytes that one run reads: whole versions, and at least one; a first
+                read is split by files. The rest is counted ("over_bound") and left to the next run.
+
+        Raises:
+            OptionError: a choice is unknown, the table has no change feed, or the store no `state_uri`, which a table
+                that is not on a local disk needs.
+            SourceMissingError: there is no such table. SourceSwitchedError: it was dropped and made again.
+            SourceError: rows were changed (`RowsChangedError`), or versions went from its log (`VersionGoneError`).
+            SchemaChangedError: columns went or have another type than before, and on_schema_change is "fail".
+
+        Example:
+            job.read("orders").delta("s3a://lake/orders")
+            job.read("orders").delta("shop.orders", changes=True)
+        """
+        self._check_no_files("a Delta table has options of its own, given by .delta(...)")
+        options = DeltaOptions(
+            changes=changes,
+            on_change=on_change,
+            max_versions=whole_number("max_versions", max_versions),
+            bound=Bound.of(max_files=max_files, max_bytes=max_bytes),
+        )
+        return read_delta(self._scope, table, options)
 
     def source(self, source: Any, reader: FrameReader[Any]) -> DataFrame:
         """Return what is new in a source of a kind of your own, which `sources.registry.register` has made known.

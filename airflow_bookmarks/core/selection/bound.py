@@ -86,9 +86,9 @@ class Bound:
     ) -> Bound:
         """Return the bound that a script gives; numbers may be text, as Glue has them."""
         return cls(
-            max_files=_number("max_files", max_files),
-            max_bytes=_number("max_bytes", max_bytes),
-            max_rows=_number("max_rows", max_rows),
+            max_files=whole_number("max_files", max_files),
+            max_bytes=whole_number("max_bytes", max_bytes),
+            max_rows=whole_number("max_rows", max_rows),
             window=window,
         )
 
@@ -228,7 +228,12 @@ UNBOUND = Bound()
 BOUNDS = tuple(each.name for each in fields(Bound))
 
 
-def _number(name: str, value: int | str | None) -> int | None:
+def whole_number(name: str, value: int | str | None) -> int | None:
+    """Return a bound that is a number, which may be given as text.
+
+    Raises:
+        OptionError: it is text, and no whole number.
+    """
     if not isinstance(value, str):
         return value
     if not (value.isascii() and value.isdigit()):

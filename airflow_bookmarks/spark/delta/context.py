@@ -1,0 +1,130 @@
+"""Plan and read a Delta table: `job.read(ctx).delta(...)`."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from pyspark.sql.functions import col, lit
+
+from airflow_bookmarks.files.filesystem import store_of
+from airflow_bookmarks.files.opener import open_any_filesystem, open_filesystem, open_state_files
+from airflow_bookmarks.sources.delta.checkpoint import arrow
+from airflow_bookmarks.sources.delta.position import Recipe
+from airflow_bookmarks.sources.delta.source import DeltaSource
+from airflow_bookmarks.sources.files.options import FileOptions
+from airflow_bookmarks.sources.files.scan_filter import ScanRoot
+from airflow_bookmarks.spark.contexts.columns import ContextFrames, settled
+from airflow_bookmarks.spark.delta.reader import (
+    CHANGE_TYPE,
+    DELETE,
+    DeltaReader,
+    by_spark,
+    check_delta,
+    location_of,
+    temporary_folder,
+)
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+    from pyspark.sql.types import StructType
+
+    from airflow_bookmarks.files.filesystem import FileSystem
+    from airflow_bookmarks.sources.delta.options import DeltaOptions
+    from airflow_bookmarks.sources.delta.position import DeltaPlan
+    from airflow_bookmarks.spark.contexts.scope import ReadScope
+
+_NAMED_BY_PATH = re.compile(r"delta\.`([^`]+)`", re.IGNORECASE)
+
+
+def read_delta(scope: ReadScope, table: str, options: DeltaOptions) -> DataFrame:
+    """Plan what is new in a Delta table, store the plan, and return a frame over it.
+
+    Raises:
+        OptionError: an option that means nothing here, no Delta in the session, or no place for what it has to keep.
+        SourceError: it can't be planned.
+    """
+    options = _checked(scope, table, options)
+    check_delta(scope.spark, scope.label)
+    named = _NAMED_BY_PATH.fullmatch(table)
+    where = named[1] if named else table
+    path = where if "/" in where else location_of(scope.spark, where, scope.label)
+    files = open_filesystem(path)
+    folder = files.canonical(path)
+    _check_place(scope, folder, options)
+    scope.inputs.note_source([ScanRoot(folder)], FileOptions())
+    source = DeltaSource(
+        Recipe(folder, where, options),
+        scope.label,
+        arrow() or by_spark(scope.spark),
+        scope.options.on_source_change,
+        scope.job.name,
+        scope.ctx,
+    )
+    reader = DeltaReader(scope.spark, folder, files, options.changes, lambda: _new_folder(scope))
+    plan = scope.run.plan(scope.ctx, source, on_source_change=scope.options.on_source_change)
+    return settled(scope, plan, _DeltaFrames(scope, reader))
+
+
+def _checked(scope: ReadScope, table: str, options: DeltaOptions) -> DeltaOptions:
+    """Return the options within the bound of a loop, if nothing is asked for that a table has not."""
+    if not isinstance(table, str) or not table.strip():
+        raise scope.refused(f"the table {table!r}: give its folder, or its name in Spark's catalogue, as text")
+    scope.check_loop(None, "a Delta table")
+    if scope.share.is_shard:
+        raise scope.refused("a Delta table in a sharded job, each of whose shards would read all of it")
+    others = {"format": scope.format is not None, "schema": scope.schema is not None, "option": bool(scope.settings)}
+    if given := [name for name, is_given in others.items() if is_given]:
+        raise scope.refused(f"{', '.join(given)}: a Delta table has its own format and columns, and is read as it is")
+    bound = scope.share.bound
+    twice = set(bound.given()) & set(options.bound.given())
+    if twice:
+        raise scope.refused(f"{', '.join(sorted(twice))}: given to .delta(...) and to job.batches(...)")
+    both = replace(options.bound, **{name: getattr(bound, name) for name in bound.given()})
+    if both.is_given:
+        scope.options.check_ends(both)
+    return options.bounded(both)
+
+
+def _check_place(scope: ReadScope, folder: str, options: DeltaOptions) -> None:
+    """Make sure that there is a place for excerpts of the log, which Spark has to reach.
+
+    The change feed needs none, unless a bound splits the first read. A table on a local disk is read by processes that
+    share the disk, so a temporary folder does.
+    """
+    needs_none = options.changes and not options.bound.is_given
+    if needs_none or scope.job.store.blobs.state_uri is not None or store_of(folder) == "file":
+        return
+    raise scope.refused(
+        "a Delta table that is not on a local disk, and the store has no state_uri: files that were appended are read "
+        "by a small log of their own, which has to lie where Spark reaches it. Name one: see 'Store address and large "
+        "state'; or read the change feed (changes=True), which needs none"
+    )
+
+
+def _new_folder(scope: ReadScope) -> tuple[str, FileSystem]:
+    """Return a new folder for an excerpt. Nothing names it: a collection removes it once no run can be reading it."""
+    store = scope.job.store
+    if store.blobs.state_uri is None:
+        folder = temporary_folder()
+        return folder, open_any_filesystem(folder)
+    uri = store.new_artifact(scope.job.name)
+    return uri, open_state_files(uri, scope.job.access)
+
+
+class _DeltaFrames(ContextFrames["DeltaPlan"]):
+    """The frames of a context that reads a Delta table."""
+
+    def __init__(self, scope: ReadScope, reader: DeltaReader) -> None:
+        self._scope, self._reader = scope, reader
+
+    def frame(self, plan: DeltaPlan, recorded: str | None, schema: StructType | None) -> DataFrame:
+        """Return the rows of a plan; see `ContextFrames.frame`."""
+        return self._reader.frame(plan)
+
+    def handed(self, frame: DataFrame) -> DataFrame:
+        """Return a frame over changes with its deletes in the attribute `deletes`; see `ContextFrames.handed`."""
+        if self._reader.changes:
+            frame.deletes = frame.where(col(CHANGE_TYPE) == lit(DELETE))  # type: ignore[attr-defined]  # see `deletes.py`
+        return frame
