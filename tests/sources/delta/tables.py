@@ -58,9 +58,8 @@ class Table:
 
     def clean_before(self, version: int) -> None:
         """Remove the commits before a version, as the retention of the log does."""
-        for file in Path(self.path, "_delta_log").glob("*.json"):
-            if file.name[:20].isdigit() and int(file.name[:20]) < version:
-                file.unlink()
+        for number in range(version):
+            self.log(number).unlink(missing_ok=True)
 
 
 def ids_of(plan: DeltaPlan) -> list[int]:
@@ -75,7 +74,8 @@ def _ids(path: str, piece: Piece) -> Iterable[int]:
         feed = DeltaTable(path).load_cdf(starting_version=piece.first, ending_version=piece.last)
         return _column(pa.table(feed.read_all()))
     assert isinstance(piece, Added)
-    return [number for file in piece.files for number in _column(parquet.read_table(path_of(file, path)[0]))]
+    paths = [path_of(file, path)[0].removeprefix("file://") for file in piece.files]
+    return [number for each in paths for number in _column(parquet.read_table(each))]
 
 
 def _column(rows: pa.Table) -> list[int]:
