@@ -103,6 +103,8 @@ class BookmarkedReader(ByFormat):
         Raises:
             OptionError: another format.
         """
+        if source.lower() == "delta":
+            raise self._refused("format 'delta': read a Delta table by .delta(<its folder or name>)")
         if source.lower() not in FORMATS:
             raise OptionError(
                 f"{self._scope.label}: format {source!r} has no bookmark here; known are {', '.join(FORMATS)}. Nothing "

@@ -409,8 +409,8 @@ def test_change_feed_of_first_and_later_runs_has_the_same_columns(lake: Lake, or
             schemas.append([(each.name, each.dataType) for each in frame.schema])
             deletes: Any = frame.deletes
             assert (frame.count(), deletes.count()) == (1, 0)
-            assert frame.select("_commit_version").first()[0] == number
-            time = frame.select("_commit_timestamp").first()[0]
+            assert frame.select("_commit_version").collect()[0][0] == number
+            time = frame.select("_commit_timestamp").collect()[0][0]
             assert abs(time.replace(tzinfo=UTC) - datetime.now(UTC)).total_seconds() < 3600
     with lake.job() as job:
         schemas.append([(each.name, each.dataType) for each in read(job, orders.path, changes=True).schema])

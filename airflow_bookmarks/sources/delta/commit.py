@@ -25,7 +25,7 @@ _DIGITS = 16  # of the hash of a commit
 
 
 @dataclass(frozen=True, slots=True)
-class Commit:
+class DeltaCommit:
     """One commit.
 
     Attributes:
@@ -98,7 +98,7 @@ def fingerprint_of(body: bytes) -> str:
     return hashlib.sha256(body).hexdigest()[:_DIGITS]
 
 
-def commit_of(version: int, body: bytes) -> Commit:
+def commit_of(version: int, body: bytes) -> DeltaCommit:
     """Return the commit that a file of the log holds.
 
     Raises:
@@ -107,7 +107,7 @@ def commit_of(version: int, body: bytes) -> Commit:
     actions = actions_of(body)
     info = _last(actions, "commitInfo") or {}
     removed = _all(actions, "remove")
-    return Commit(
+    return DeltaCommit(
         version,
         fingerprint_of(body),
         str(info.get("operation", "an unnamed operation")),

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from airflow_bookmarks.core.selection.listing import Listing
     from airflow_bookmarks.files.filesystem import FileSystem
-    from airflow_bookmarks.sources.delta.commit import Commit
+    from airflow_bookmarks.sources.delta.commit import DeltaCommit
 
 _COMMIT = re.compile(r"([0-9]{20})\.json", re.ASCII)
 _CHECKPOINT = re.compile(r"([0-9]{20})\.checkpoint\.(?:([0-9]{10})\.([0-9]{10})\.parquet|parquet|.+\.(?:parquet|json))")
@@ -58,7 +58,7 @@ class DeltaLog:
         self.table, self.files = table, files
         self._times: dict[int, int] = {}
         self._parts: dict[int, list[tuple[str, re.Match[str]]]] = defaultdict(list)
-        self._read: dict[int, Commit] = {}
+        self._read: dict[int, DeltaCommit] = {}
         for path, time_ms in zip(listing.paths, listing.times_ms, strict=True):
             name = path.rpartition("/")[2]
             if found := _COMMIT.fullmatch(name):
@@ -123,7 +123,7 @@ class DeltaLog:
 
     # ---- commits
 
-    def commit(self, version: int) -> Commit:
+    def commit(self, version: int) -> DeltaCommit:
         """Return one commit.
 
         Raises:
@@ -131,7 +131,7 @@ class DeltaLog:
         """
         return self.commits(version, version)[0]
 
-    def commits(self, first: int, last: int) -> list[Commit]:
+    def commits(self, first: int, last: int) -> list[DeltaCommit]:
         """Return the commits of all versions from one to another.
 
         Raises:
@@ -165,7 +165,7 @@ class DeltaLog:
         except FileNotFoundError as error:
             raise self._gone(version) from error
 
-    def _fetch(self, version: int) -> Commit:
+    def _fetch(self, version: int) -> DeltaCommit:
         try:
             return commit_of(version, self._body(version))
         except (ValueError, KeyError, TypeError, AttributeError) as error:

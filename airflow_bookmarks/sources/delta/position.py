@@ -33,7 +33,7 @@ _FORMAT = 1
 
 
 @dataclass(frozen=True, slots=True)
-class Recipe:
+class DeltaRecipe:
     """Which table a run read, and how. `path` is its folder, `name` what the script called it."""
 
     path: str
@@ -45,7 +45,7 @@ class Recipe:
         return {"path": self.path, "name": self.name, "options": self.options.stored()}
 
     @classmethod
-    def of_stored(cls, values: Mapping[str, Any]) -> Recipe:
+    def of_stored(cls, values: Mapping[str, Any]) -> DeltaRecipe:
         """Return what `stored` returned."""
         return cls(values["path"], values["name"], DeltaOptions.of_stored(values["options"]))
 
@@ -177,7 +177,7 @@ class DeltaPlan:
     `size_bytes` and `rows` are those that it reads; None: not known.
     """
 
-    recipe: Recipe
+    recipe: DeltaRecipe
     pieces: tuple[Piece, ...]
     leads_to: DeltaPosition | None
     after: int | None = None
@@ -250,7 +250,7 @@ class DeltaPlan:
         def read(values: Mapping[str, Any]) -> DeltaPlan:
             leads_to, (files, size_bytes, rows) = values["leads_to"], values["amount"]
             return cls(
-                Recipe.of_stored(values["recipe"]),
+                DeltaRecipe.of_stored(values["recipe"]),
                 tuple(map(_piece, values["pieces"])),
                 None if leads_to is None else DeltaPosition.of_stored(leads_to),
                 values["after"],
@@ -275,7 +275,7 @@ class DeltaPlan:
 def united(plans: Sequence[DeltaPlan]) -> DeltaPlan:
     """Return one plan that reads what some plans have read, oldest first."""
     if not plans:
-        return DeltaPlan(Recipe("", ""), (), None)
+        return DeltaPlan(DeltaRecipe("", ""), (), None)
     read = [plan for plan in plans if not plan.is_empty]
     pieces = _joined(list(itertools.chain.from_iterable(plan.pieces for plan in read)))
     return replace(

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from airflow_bookmarks.sources.delta.checkpoint import ReadParquet
-    from airflow_bookmarks.sources.delta.commit import Action, Commit
+    from airflow_bookmarks.sources.delta.commit import Action, DeltaCommit
     from airflow_bookmarks.sources.delta.log import DeltaLog
 
 # With these, commits are kept by a catalogue, and a log lacks the newest of them.
@@ -43,7 +43,7 @@ class TableState:
         """Whether it records a change feed."""
         return (self.setting("delta.enableChangeDataFeed") or "").lower() == "true"
 
-    def after(self, commits: Iterable[Commit]) -> TableState:
+    def after(self, commits: Iterable[DeltaCommit]) -> TableState:
         """Return what it is after some commits."""
         metadata, protocol = self.metadata, self.protocol
         for commit in commits:
@@ -67,7 +67,7 @@ class TableState:
 
 
 @dataclass(frozen=True, slots=True)
-class TableSnapshot:
+class DeltaSnapshot:
     """A table as of a version: its files in the order of their time."""
 
     version: int
@@ -75,7 +75,7 @@ class TableSnapshot:
     files: tuple[Action, ...]
 
 
-def snapshot_at(log: DeltaLog, version: int, read: ReadParquet | None) -> TableSnapshot:
+def snapshot_at(log: DeltaLog, version: int, read: ReadParquet | None) -> DeltaSnapshot:
     """Return a table as of a version.
 
     Args:
@@ -101,7 +101,7 @@ def snapshot_at(log: DeltaLog, version: int, read: ReadParquet | None) -> TableS
     state = TableState(replay.metadata, replay.protocol)
     state.check_log(log.table)
     in_order = sorted(replay.files.values(), key=lambda file: (file["modificationTime"], *map(str, key_of(file))))
-    return TableSnapshot(version, state, tuple(in_order))
+    return DeltaSnapshot(version, state, tuple(in_order))
 
 
 def _no_beginning(log: DeltaLog, version: int) -> VersionGoneError:

@@ -16,12 +16,12 @@ from airflow_bookmarks.sources.delta.position import (
     Added,
     DeltaPlan,
     DeltaPosition,
+    DeltaRecipe,
     Feed,
     Piece,
-    Recipe,
     Whole,
 )
-from airflow_bookmarks.sources.delta.snapshot import TableSnapshot, TableState, snapshot_at
+from airflow_bookmarks.sources.delta.snapshot import DeltaSnapshot, TableState, snapshot_at
 from airflow_bookmarks.sources.delta.window import (
     CommitWindow,
     bytes_of,
@@ -62,7 +62,7 @@ class DeltaSource:
 
     def __init__(
         self,
-        recipe: Recipe,
+        recipe: DeltaRecipe,
         label: str,
         read: ReadParquet | None,
         on_source_change: OnSourceChange = "error",
@@ -101,12 +101,12 @@ class DeltaSource:
     def _from_beginning(self, table: DeltaLog) -> DeltaPlan:
         return self._whole(table, self._snapshot(table, table.latest))
 
-    def _snapshot(self, table: DeltaLog, version: int) -> TableSnapshot:
+    def _snapshot(self, table: DeltaLog, version: int) -> DeltaSnapshot:
         snapshot = snapshot_at(table, version, self._read_parquet)
         self._check_feed(snapshot.state)
         return snapshot
 
-    def _whole(self, table: DeltaLog, snapshot: TableSnapshot) -> DeltaPlan:
+    def _whole(self, table: DeltaLog, snapshot: DeltaSnapshot) -> DeltaPlan:
         """Return a plan over all of a table, or over the first part that a bound takes."""
         position = DeltaPosition(snapshot.version, table.commit(snapshot.version).fingerprint, snapshot.state)
         if self.recipe.options.bound.is_given:
@@ -123,7 +123,7 @@ class DeltaSource:
             raise self._gone(error, before) from error
         return self._part(snapshot, before, before.files_read or 0)
 
-    def _part(self, snapshot: TableSnapshot, position: DeltaPosition, start: int) -> DeltaPlan:
+    def _part(self, snapshot: DeltaSnapshot, position: DeltaPosition, start: int) -> DeltaPlan:
         files = part_of(snapshot.files, start, self.recipe.options)
         end = start + len(files)
         left = len(snapshot.files) - end

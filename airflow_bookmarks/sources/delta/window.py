@@ -12,7 +12,7 @@ from airflow_bookmarks.sources.delta.commit import rows_of
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from airflow_bookmarks.sources.delta.commit import Action, Commit
+    from airflow_bookmarks.sources.delta.commit import Action, DeltaCommit
     from airflow_bookmarks.sources.delta.options import DeltaOptions
 
 # Among `skipped`: files of commits that changed rows, where on_change is "ignore".
@@ -36,14 +36,14 @@ class CommitWindow:
         change: The first commit that did more than append, as far as the window goes; None: none did.
     """
 
-    commits: Sequence[Commit]
+    commits: Sequence[DeltaCommit]
     files: tuple[Action, ...] = ()
     skipped: Mapping[str, int] = field(default_factory=dict)
     left: int = 0
-    change: Commit | None = None
+    change: DeltaCommit | None = None
 
 
-def window_of(commits: Sequence[Commit], table_id: str, options: DeltaOptions) -> CommitWindow:
+def window_of(commits: Sequence[DeltaCommit], table_id: str, options: DeltaOptions) -> CommitWindow:
     """Return what a run reads of the commits since a position.
 
     A bound ends it between two commits, and after the first one that has anything to read.
@@ -70,8 +70,8 @@ def window_of(commits: Sequence[Commit], table_id: str, options: DeltaOptions) -
 
 
 def _reads(
-    commits: Iterable[Commit], table_id: str, options: DeltaOptions
-) -> Iterator[tuple[Commit, tuple[Action, ...], bool]]:
+    commits: Iterable[DeltaCommit], table_id: str, options: DeltaOptions
+) -> Iterator[tuple[DeltaCommit, tuple[Action, ...], bool]]:
     """Return each commit with the files that are read of it, and whether it is left out because it changed rows."""
     for commit in commits:
         is_left_out = not options.changes and commit.changes_rows(table_id)
@@ -88,13 +88,13 @@ def _is_over(options: DeltaOptions, versions: int, files: Sequence[Action]) -> b
     )
 
 
-def _count(skipped: dict[str, int], commit: Commit) -> None:
+def _count(skipped: dict[str, int], commit: DeltaCommit) -> None:
     for reason, number in ((REWRITTEN, len(commit.adds)), (REMOVED, len(commit.removes))):
         if number:
             skipped[reason] = skipped.get(reason, 0) + number
 
 
-def changed(table: str, label: str, commit: Commit, position: int) -> RowsChangedError:
+def changed(table: str, label: str, commit: DeltaCommit, position: int) -> RowsChangedError:
     """Return the error for a commit that did more than append rows, behind a position."""
     did = [f"{counted(len(files), 'file')} {what}" for files, what in (
         (commit.adds, "written"), (commit.removes, "removed")

@@ -11,7 +11,7 @@ from pyspark.sql.functions import col, lit
 from airflow_bookmarks.files.filesystem import store_of
 from airflow_bookmarks.files.opener import open_any_filesystem, open_filesystem, open_state_files
 from airflow_bookmarks.sources.delta.checkpoint import arrow
-from airflow_bookmarks.sources.delta.position import Recipe
+from airflow_bookmarks.sources.delta.position import DeltaRecipe
 from airflow_bookmarks.sources.delta.source import DeltaSource
 from airflow_bookmarks.sources.files.options import FileOptions
 from airflow_bookmarks.sources.files.scan_filter import ScanRoot
@@ -55,7 +55,7 @@ def read_delta(scope: ReadScope, table: str, options: DeltaOptions) -> DataFrame
     _check_place(scope, folder, options)
     scope.inputs.note_source([ScanRoot(folder)], FileOptions())
     source = DeltaSource(
-        Recipe(folder, where, options),
+        DeltaRecipe(folder, where, options),
         scope.label,
         arrow() or by_spark(scope.spark),
         scope.options.on_source_change,

@@ -70,8 +70,8 @@ def location_of(spark: SparkSession, name: str, label: str) -> str:
             f"{label}: Spark knows no Delta table {name!r}: {said} Nothing was read or changed. Give the name as in "
             "SQL, or the folder of the table."
         ) from error
-    if row is None or row["format"] != "delta":
-        kind = "nothing" if row is None else row["format"]
+    kind = "nothing" if row is None else str(row["format"]).lower()
+    if row is None or kind != "delta":
         raise SourceError(
             f"{label}: the table {name!r} is of format {kind!r}, and not of Delta. Nothing was read or changed. Read "
             "its files by .format(...).load(path)."

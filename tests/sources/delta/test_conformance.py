@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from airflow_bookmarks.sources.delta.checkpoint import arrow
 from airflow_bookmarks.sources.delta.kind import DeltaKind
 from airflow_bookmarks.sources.delta.options import DeltaOptions
-from airflow_bookmarks.sources.delta.position import DeltaPlan, Recipe
+from airflow_bookmarks.sources.delta.position import DeltaPlan, DeltaRecipe
 from airflow_bookmarks.sources.delta.source import DeltaSource
 from airflow_bookmarks.testing.source_conformance import CTX, SourceConformance
 from tests.sources.delta.tables import FEED, Table, ids_of
@@ -25,7 +25,7 @@ class TestAppends(SourceConformance):
         return DeltaKind()
 
     def source(self) -> DeltaSource:
-        recipe = Recipe(self.table.path, "shop.orders", self.options)
+        recipe = DeltaRecipe(self.table.path, "shop.orders", self.options)
         return DeltaSource(recipe, f"job {self.job!r}, context {CTX!r}", arrow(), job=self.job, ctx=CTX)
 
     def arrive(self, number: int) -> None:

@@ -26,13 +26,12 @@ from airflow_bookmarks.sources.delta.commit import Action, commit_of, rows_of
 from airflow_bookmarks.sources.delta.kind import DeltaKind
 from airflow_bookmarks.sources.delta.log import DeltaLog, VersionGoneError
 from airflow_bookmarks.sources.delta.options import DeltaOptions
-from airflow_bookmarks.sources.delta.position import DeltaPlan, DeltaPosition, Recipe
+from airflow_bookmarks.sources.delta.position import DeltaPlan, DeltaPosition, DeltaRecipe
 from airflow_bookmarks.sources.delta.snapshot import snapshot_at
 from airflow_bookmarks.sources.delta.source import DeltaSource
 from airflow_bookmarks.sources.delta.window import RowsChangedError
 from airflow_bookmarks.sources.source import PlanInput
 from tests.sources.delta.tables import FEED, Table, ids_of
-
 
 _ARROW = arrow()
 
@@ -48,7 +47,9 @@ class Runs:
         self, *, read: ReadParquet | None = _ARROW, on: Any = "error", start: str = "beginning", **how: Any
     ) -> Any:
         found = PlanInput(self.position, start=Start.of(start))
-        self._source = DeltaSource(Recipe(self.table.path, "orders", DeltaOptions(**how)), "here", read, on, "j", "c")
+        self._source = DeltaSource(
+            DeltaRecipe(self.table.path, "orders", DeltaOptions(**how)), "here", read, on, "j", "c"
+        )
         return self._source.plan(found)
 
     def run(self, **how: Any) -> DeltaPlan:
@@ -303,7 +304,7 @@ def test_look_before_the_commit_finds_files_and_versions_that_went(table: Table,
     whole = runs.run()
     table.append(2)
     added = runs.run()
-    source = DeltaSource(Recipe(table.path, "orders"), "here", arrow())
+    source = DeltaSource(DeltaRecipe(table.path, "orders"), "here", arrow())
     assert [source.recheck(plan).missing for plan in (whole, added)] == [(), ()]
     file = Path(table.path, table.add_of(2)["path"])
     file.unlink()
@@ -322,7 +323,7 @@ def test_file_that_a_clone_names_by_its_uri_is_looked_for_there(table: Table, ru
     table.commit(1, {"add": {**file, "path": f"file://{tmp_path}/a%20b/{file['path']}"}})
     plan = runs.run()
     assert ids_of(plan) == [1]
-    source = DeltaSource(Recipe(table.path, "orders"), "here", arrow())
+    source = DeltaSource(DeltaRecipe(table.path, "orders"), "here", arrow())
     assert source.recheck(plan).missing == ()
     Path(elsewhere.path, file["path"]).unlink()
     assert source.recheck(plan).missing != ()
@@ -485,7 +486,7 @@ def test_plan_and_position_of_the_first_version_are_read() -> None:
     plan = DeltaPlan.decode((folder / "plan_1.bin").read_bytes())
     assert (plan.after, plan.files, plan.size_bytes, plan.rows) == (3, 2, 20, None)
     assert (dict(plan.skipped), plan.has_more, plan.read_again, plan.is_anew) == ({"removed": 1}, True, 4, True)
-    assert plan.recipe == Recipe(
+    assert plan.recipe == DeltaRecipe(
         "/lake/orders", "shop.orders",
         DeltaOptions(on_change="ignore", max_versions=5, bound=Bound(max_files=6, max_bytes=7)),
     )  # fmt: skip
