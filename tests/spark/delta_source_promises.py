@@ -33,6 +33,11 @@ pytestmark = pytest.mark.spark
 @pytest.fixture(scope="session")
 def more_conf() -> Mapping[str, str]:
     """Start Spark with Delta."""
+    return delta_conf()
+
+
+def delta_conf() -> dict[str, str]:
+    """Return what a Spark with Delta is started with."""
     return {
         "spark.jars": ",".join(str(jar) for jar in sorted(fetch_for_spark("delta").glob("*.jar"))),
         "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",

@@ -30,6 +30,7 @@ class DeltaKind(SourceKind[DeltaPlan]):
 
     name: ClassVar[str] = KIND
     order: ClassVar[Order | None] = NUMBER
+    is_totally_ordered: ClassVar[bool] = True
     keeps_elsewhere: ClassVar[bool] = True  # a table that moved is known again by its commits
 
     def decode(self, body: bytes) -> DeltaPlan:

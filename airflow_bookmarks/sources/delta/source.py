@@ -174,10 +174,14 @@ class DeltaSource:
         if window.change is not None and self.recipe.options.on_change == "reload":
             return self._anew(table, before, window)
         if window.change is not None:
-            log.warning(
+            # Who only looks is told by the counts.
+            log.log(
+                logging.WARNING if self._ctx else logging.DEBUG,
                 "%s: %s of the Delta table %r changed rows, which on_change='ignore' leaves out.",
-                self._label, window.change.in_words(before.version), self.recipe.name,
-            )  # fmt: skip
+                self._label,
+                window.change.in_words(before.version),
+                self.recipe.name,
+            )
         if not window.commits:
             return DeltaPlan(self.recipe, (), before, before.version)
         return self._windowed(table, before, window)
@@ -188,6 +192,7 @@ class DeltaSource:
         files = window.files
         if self.recipe.options.changes:
             self._check_feed(state)
+            self._check_recorded(before, window)
         else:
             self._check_there(table, window, before)
         piece = Feed(before.version + 1, last.version) if self.recipe.options.changes else Added(
@@ -260,6 +265,23 @@ class DeltaSource:
             "what was changed before that is not in it."
         )
 
+    def _check_recorded(self, before: DeltaPosition, window: CommitWindow) -> None:
+        """Make sure that the change feed was on at each commit of a window that has anything to read.
+
+        Raises:
+            SourceError: it was off at one.
+        """
+        state = before.state
+        for commit in window.commits:
+            state = state.after([commit])
+            if commit.has_news and not state.has_feed:
+                raise SourceError(
+                    f"{self._label}: the change feed of the Delta table {self.recipe.name!r} was off at "
+                    f"{commit.in_words(before.version)}, so what changed there is not recorded. Nothing was read or "
+                    f"changed. Set the context to {commit.version}, which counts this version as read; or reset it, "
+                    "and the next run reads the table whole."
+                )
+
     # ---- whether it is the same table
 
     def _is_same(self, table: DeltaLog, before: DeltaPosition) -> bool:
@@ -308,7 +330,7 @@ class DeltaSource:
             return Recheck(moved=f"the Delta table {self.recipe.name!r} was replaced by another one")
         gone = next((why for piece in plan.pieces if (why := self._why_gone(table, piece)) is not None), None)
         if gone is not None:
-            return Recheck(moved=gone)
+            return Recheck(missing=(gone,), moved=gone)  # a pause over runs looks at what is missing alone
         files = [file for piece in plan.pieces if isinstance(piece, Added) for file in piece.files]
         return Recheck(tuple(self._missing(table, files)))
 

@@ -70,11 +70,11 @@ def location_of(spark: SparkSession, name: str, label: str) -> str:
             f"{label}: Spark knows no Delta table {name!r}: {said} Nothing was read or changed. Give the name as in "
             "SQL, or the folder of the table."
         ) from error
-    kind = "nothing" if row is None else str(row["format"]).lower()
-    if row is None or kind != "delta":
+    written_as = "nothing" if row is None else str(row["format"]).lower()
+    if row is None or written_as != "delta":
         raise SourceError(
-            f"{label}: the table {name!r} is of format {kind!r}, and not of Delta. Nothing was read or changed. Read "
-            "its files by .format(...).load(path)."
+            f"{label}: the table {name!r} is of format {written_as!r}, and not of Delta. Nothing was read or changed. "
+            "Read its files by .format(...).load(path)."
         )
     return str(row["location"])
 

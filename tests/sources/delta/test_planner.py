@@ -312,7 +312,9 @@ def test_look_before_the_commit_finds_files_and_versions_that_went(table: Table,
     table.append(3)
     table.checkpoint()
     table.clean_before(3)
-    assert source.recheck(whole).moved == "version 1 of the Delta table 'orders' went from its log"
+    gone = source.recheck(whole)
+    assert gone.moved == "version 1 of the Delta table 'orders' went from its log"
+    assert gone.missing == (gone.moved,)
 
 
 def test_file_that_a_clone_names_by_its_uri_is_looked_for_there(table: Table, runs: Runs, tmp_path: Path) -> None:
@@ -458,6 +460,18 @@ def test_times_in_commits_come_before_those_of_files(table: Table) -> None:
 
 def test_change_feed_is_refused_where_the_table_has_none(table: Table, runs: Runs) -> None:
     with pytest.raises(OptionError, match=r"ALTER TABLE orders SET TBLPROPERTIES \(delta.enableChangeDataFeed = true"):
+        runs.run(changes=True)
+
+
+def test_change_feed_that_was_off_meanwhile_is_an_error_that_names_the_version(tmp_path: Path) -> None:
+    table = Table(tmp_path / "orders", FEED)
+    runs = Runs(table)
+    runs.run(changes=True)
+    metadata = next(action["metaData"] for action in table.actions(0) if "metaData" in action)
+    for version, is_on in ((1, "false"), (3, "true")):
+        table.commit(version, {"metaData": {**metadata, "configuration": {"delta.enableChangeDataFeed": is_on}}})
+        table.append(version)
+    with pytest.raises(SourceError, match=r"was off at version 2 \(WRITE\).* Set the context to 2"):
         runs.run(changes=True)
 
 
