@@ -188,6 +188,27 @@ def test_all_kinds_of_columns_are_read_as_delta_reads_them(lake: Lake, orders: O
         assert frame.schema == lake.spark.read.format("delta").load(orders.path).schema
 
 
+FEATURES = {
+    "times in commits": ["'delta.enableInCommitTimestamps' = 'true'"],
+    "row ids": ["'delta.enableRowTracking' = 'true'"],
+    "columns by id": ["'delta.columnMapping.mode' = 'id'"],
+    "checkpoints with sidecars": ["'delta.checkpointPolicy' = 'v2'", "'delta.checkpointInterval' = '2'"],
+}
+
+
+@pytest.mark.parametrize("feature", FEATURES)
+def test_table_with_a_feature_is_read_as_any(lake: Lake, orders: Orders, feature: str) -> None:
+    orders.make(*FEATURES[feature]).add(1)
+    assert run(lake) == [1]
+    orders.add(2)
+    orders.add(3)
+    with lake.job() as job:
+        frame = read(job, orders.path)
+        assert (frame.count(), sorted(tuple(row) for row in frame.collect())) == (2, [(2, 20), (3, 30)])
+    reset(lake.store, "copy", reason="anew", who="test")
+    assert [run(lake, max_files=2), run(lake, max_files=2)] == [[1, 2], [3]]
+
+
 def test_table_by_its_name_is_read_where_it_lies(lake: Lake) -> None:
     lake.spark.sql("CREATE DATABASE shop")
     try:

@@ -22,6 +22,19 @@ if TYPE_CHECKING:
 Action = dict[str, Any]
 
 _DIGITS = 16  # of the hash of a commit
+# What Delta needs to read a file.
+_KEPT = frozenset(
+    [
+        "baseRowId",
+        "dataChange",
+        "defaultRowCommitVersion",
+        "deletionVector",
+        "modificationTime",
+        "partitionValues",
+        "path",
+        "size",
+    ]
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +125,7 @@ def commit_of(version: int, body: bytes) -> DeltaCommit:
         fingerprint_of(body),
         str(info.get("operation", "an unnamed operation")),
         info.get("operationParameters") or {},
-        tuple(file for file in _all(actions, "add") if file["dataChange"]),
+        tuple(lean(file) for file in _all(actions, "add") if file["dataChange"]),
         tuple(file for file in removed if file["dataChange"]),
         frozenset(file["path"] for file in removed),
         tuple(_all(actions, "cdc")),
@@ -133,12 +146,27 @@ def _last(actions: Sequence[Action], name: str) -> Action | None:
 # ---- files
 
 
-def rows_of(file: Action) -> int | None:
-    """Return how many rows a file holds, without those that a deletion vector marks; None where that is not told."""
+def lean(file: Action) -> Action:
+    """Return a file that a commit has added without values of its rows, which plans and state are not to hold.
+
+    Of its statistics the number of rows is left: least and greatest values of columns go.
+    """
+    kept = {name: value for name, value in file.items() if value is not None and name in _KEPT}
+    count = _row_count(file)
+    return kept if count is None else {**kept, "stats": json.dumps({"numRecords": count})}
+
+
+def _row_count(file: Action) -> int | None:
     stats = file.get("stats")
     count = None if not stats else json.loads(stats).get("numRecords")
+    return None if count is None else int(count)
+
+
+def rows_of(file: Action) -> int | None:
+    """Return how many rows a file holds, without those that a deletion vector marks; None where that is not told."""
+    count = _row_count(file)
     deleted = (file.get("deletionVector") or {}).get("cardinality", 0)
-    return None if count is None else int(count) - int(deleted)
+    return None if count is None else count - int(deleted)
 
 
 def key_of(file: Action) -> tuple[str, str | None]:

@@ -2,6 +2,8 @@
 
     <folder>/_delta_log/00000000000000000000.json      protocol and metadata of the table, and an add for each file
 
+A time stands before them, because a table may say that each of its commits has one.
+
 The files stay where they are: the log names them by absolute URIs, as that of a shallow clone does. So the reader is
 Delta's own, with its columns by name or id, partition values, deletion vectors, wider types and statistics; and it
 opens these files and no others. A filter on `_metadata.file_path` would open all files of the table, and could not
@@ -43,8 +45,11 @@ def excerpt_of(state: TableState, files: Iterable[Action], table: str) -> bytes:
         table: the URI of its folder, as Spark reads it.
     """
     root = _root(table)
-    actions: list[Action] = [{"protocol": state.protocol}, {"metaData": state.metadata}]
-    actions += [{"add": _absolute(file, root)} for file in files]
+    adds = [_absolute(file, root) for file in files]
+    time_ms = max((file.get("modificationTime", 0) for file in adds), default=0)
+    info: Action = {"timestamp": time_ms, "inCommitTimestamp": time_ms, "operation": "WRITE", "operationParameters": {}}
+    actions: list[Action] = [{"commitInfo": info}, {"protocol": state.protocol}, {"metaData": state.metadata}]
+    actions += [{"add": file} for file in adds]
     return "".join(json.dumps(action, ensure_ascii=False) + "\n" for action in actions).encode()
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_bookmarks.core.errors import OptionError, SourceError
 from airflow_bookmarks.sources.delta.checkpoint import checkpoint_actions
-from airflow_bookmarks.sources.delta.commit import actions_of, key_of
+from airflow_bookmarks.sources.delta.commit import actions_of, key_of, lean
 from airflow_bookmarks.sources.delta.log import VersionGoneError
 
 if TYPE_CHECKING:
@@ -135,7 +135,7 @@ class _Replay:
             elif "protocol" in action:
                 self.protocol = action["protocol"]
             elif "add" in action:
-                added.append(action["add"])
+                added.append(lean(action["add"]))
             elif "remove" in action:
                 self.files.pop(key_of(action["remove"]), None)
         self.files |= {key_of(file): file for file in added}

@@ -14,7 +14,8 @@ STATE = TableState({"id": "t1", "partitionColumns": []}, {"minReaderVersion": 3}
 
 
 def adds(table: str, *files: dict[str, Any]) -> list[dict[str, Any]]:
-    first, second, *rest = map(json.loads, excerpt_of(STATE, files, table).splitlines())
+    info, first, second, *rest = map(json.loads, excerpt_of(STATE, files, table).splitlines())
+    assert info["commitInfo"]["inCommitTimestamp"] == 0
     assert (first, second) == ({"protocol": dict(STATE.protocol)}, {"metaData": dict(STATE.metadata)})
     return [action["add"] for action in rest]
 

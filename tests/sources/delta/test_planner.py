@@ -26,7 +26,7 @@ from airflow_bookmarks.sources.delta.commit import Action, commit_of, rows_of
 from airflow_bookmarks.sources.delta.kind import DeltaKind
 from airflow_bookmarks.sources.delta.log import DeltaLog, VersionGoneError
 from airflow_bookmarks.sources.delta.options import DeltaOptions
-from airflow_bookmarks.sources.delta.position import DeltaPlan, DeltaPosition, DeltaRecipe
+from airflow_bookmarks.sources.delta.position import Added, DeltaPlan, DeltaPosition, DeltaRecipe
 from airflow_bookmarks.sources.delta.snapshot import snapshot_at
 from airflow_bookmarks.sources.delta.source import DeltaSource
 from airflow_bookmarks.sources.delta.window import RowsChangedError
@@ -91,6 +91,15 @@ def test_amounts_come_from_the_log(table: Table, runs: Runs) -> None:
         "files": 1, "bytes": sizes[1], "planned_rows": 1, "skipped": {}, "version_after": 1, "version_until": 2,
         "table": "orders",
     }  # fmt: skip
+
+
+def test_plan_holds_no_values_of_rows(table: Table, runs: Runs) -> None:
+    runs.run()
+    table.append(7654321)
+    piece = runs.run().pieces[0]
+    assert "7654321" in table.log(1).read_text()
+    assert isinstance(piece, Added)
+    assert json.loads(piece.files[0]["stats"]) == {"numRecords": 1}
 
 
 def test_rows_that_a_deletion_vector_marks_are_not_counted() -> None:
