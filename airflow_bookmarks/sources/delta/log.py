@@ -52,13 +52,13 @@ class DeltaLog:
         table: the folder of the table, in its one spelling.
         files: the file system it lies on.
         listing: the files of its log.
+        read: the commits that were read of it, to which what is read is added.
     """
 
-    def __init__(self, table: str, files: FileSystem, listing: Listing) -> None:
-        self.table, self.files = table, files
+    def __init__(self, table: str, files: FileSystem, listing: Listing, read: dict[int, DeltaCommit]) -> None:
+        self.table, self.files, self._read = table, files, read
         self._times: dict[int, int] = {}
         self._parts: dict[int, list[tuple[str, re.Match[str]]]] = defaultdict(list)
-        self._read: dict[int, DeltaCommit] = {}
         for path, time_ms in zip(listing.paths, listing.times_ms, strict=True):
             name = path.rpartition("/")[2]
             if found := _COMMIT.fullmatch(name):
@@ -69,8 +69,11 @@ class DeltaLog:
             raise _no_table(table)
 
     @classmethod
-    def open(cls, table: str) -> DeltaLog:
+    def open(cls, table: str, read: dict[int, DeltaCommit] | None = None) -> DeltaLog:
         """List the log of the table in a folder.
+
+        Args:
+            read: the commits of this very table that were read before, none of which changes; None: there are none.
 
         Raises:
             SourceMissingError: there is no Delta table. SourceError: it can't be listed.
@@ -81,7 +84,7 @@ class DeltaLog:
             listed = files.list(f"{root.rstrip('/')}/_delta_log")
         except SourceMissingError as error:
             raise _no_table(table) from error
-        return cls(root, files, listed.files)
+        return cls(root, files, listed.files, {} if read is None else read)
 
     @cached_property
     def versions(self) -> Sequence[int]:
@@ -124,12 +127,16 @@ class DeltaLog:
     # ---- commits
 
     def commit(self, version: int) -> DeltaCommit:
-        """Return one commit.
+        """Return one commit, as it is there now: by it a table is known again.
 
         Raises:
             VersionGoneError: it is not there any more. SourceError: it can't be read.
         """
-        return self.commits(version, version)[0]
+        self._check_all(version, version)
+        found = self._fetch(version)
+        if self._read.get(version, found) != found:
+            self._read.clear()  # they are of another table
+        return found
 
     def commits(self, first: int, last: int) -> list[DeltaCommit]:
         """Return the commits of all versions from one to another.

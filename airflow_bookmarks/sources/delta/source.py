@@ -12,6 +12,7 @@ from airflow_bookmarks.core.selection.reason import BEFORE_START, OVER_BOUND
 from airflow_bookmarks.files.opener import open_filesystem
 from airflow_bookmarks.sources.delta.excerpt import path_of
 from airflow_bookmarks.sources.delta.log import DeltaLog, VersionGoneError
+from airflow_bookmarks.sources.delta.looks import DeltaLooks
 from airflow_bookmarks.sources.delta.position import (
     Added,
     DeltaPlan,
@@ -55,6 +56,7 @@ class DeltaSource:
         read: reads checkpoints; None: nothing here does, so the log has to go back to version 0 to begin.
         on_source_change: what to do where the table is another one than before, in the same place.
         job: the name of the job, and `ctx` of its context, for messages.
+        looks: what the batches of a loop have read of the log; None: there is no loop.
     """
 
     kind = KIND
@@ -68,9 +70,11 @@ class DeltaSource:
         on_source_change: OnSourceChange = "error",
         job: str = "",
         ctx: str = "",
+        looks: DeltaLooks | None = None,
     ) -> None:
         self.recipe, self._label, self._read_parquet = recipe, label, read
         self._on_source_change, self._job, self._ctx = on_source_change, job, ctx
+        self._looks = DeltaLooks() if looks is None else looks
         self._found: bytes | None = None
 
     def ref(self) -> SourceRef:
@@ -86,7 +90,7 @@ class DeltaSource:
             SourceMissingError: there is no table. OptionError: it has no change feed.
         """
         self._found = found.position
-        table = DeltaLog.open(self.recipe.path)
+        table = DeltaLog.open(self.recipe.path, self._looks.commits)
         before = None if found.position is None else DeltaPosition.decode(found.position)
         if before is not None and not self._is_same(table, before):
             return self._from_beginning(table)
@@ -110,6 +114,7 @@ class DeltaSource:
         """Return a plan over all of a table, or over the first part that a bound takes."""
         position = DeltaPosition(snapshot.version, table.commit(snapshot.version).fingerprint, snapshot.state)
         if self.recipe.options.bound.is_given:
+            self._looks.snapshot = snapshot
             return self._part(snapshot, position, 0)
         files = snapshot.files
         pieces: tuple[Piece, ...] = (Whole(snapshot.version),) if files else ()
@@ -117,10 +122,12 @@ class DeltaSource:
 
     def _next_part(self, table: DeltaLog, before: DeltaPosition) -> DeltaPlan:
         """Go on with a first read that takes several runs, of the same version."""
-        try:
-            snapshot = self._snapshot(table, before.version)
-        except VersionGoneError as error:
-            raise self._gone(error, before) from error
+        snapshot = self._looks.snapshot
+        if snapshot is None or (snapshot.version, snapshot.state) != (before.version, before.state):
+            try:
+                snapshot = self._looks.snapshot = self._snapshot(table, before.version)
+            except VersionGoneError as error:
+                raise self._gone(error, before) from error
         return self._part(snapshot, before, before.files_read or 0)
 
     def _part(self, snapshot: DeltaSnapshot, position: DeltaPosition, start: int) -> DeltaPlan:
@@ -353,4 +360,6 @@ class DeltaSource:
     def bounded(self, bound: Bound) -> DeltaSource:
         """Return the same source that plans no more than `bound`."""
         recipe = replace(self.recipe, options=self.recipe.options.bounded(bound))
-        return DeltaSource(recipe, self._label, self._read_parquet, self._on_source_change, self._job, self._ctx)
+        return DeltaSource(
+            recipe, self._label, self._read_parquet, self._on_source_change, self._job, self._ctx, self._looks
+        )

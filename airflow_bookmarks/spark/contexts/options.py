@@ -13,6 +13,7 @@ from airflow_bookmarks.core.selection.bound import UNBOUND, Bound
 from airflow_bookmarks.lifecycle.protocol.source_cleanup import Disposal
 from airflow_bookmarks.lifecycle.state.quarantine import OnCorrupt
 from airflow_bookmarks.lifecycle.state.verification import OnMissing
+from airflow_bookmarks.sources.delta.looks import DeltaLooks
 from airflow_bookmarks.sources.files.backlog import Backlog
 from airflow_bookmarks.sources.files.options import FileOptions
 from airflow_bookmarks.sources.source import OnSourceChange
@@ -160,8 +161,8 @@ def check_text(name: str, value: object) -> None:
 class ReadShare:
     """What one run of a loop reads of a context: a virtual shard, a batch, or all of it.
 
-    `scans`, `settlings` and `backlog` are what it shares with the other runs of its loop, `bound` is that of the loop;
-    `loop` reads the values of a column one by one.
+    `scans`, `settlings`, `backlog` and `delta` are what it shares with the other runs of its loop, `bound` is that of
+    the loop; `loop` reads the values of a column one by one.
     """
 
     number: int | None
@@ -172,6 +173,7 @@ class ReadShare:
     clock: Callable[[], datetime]
     settlings: SharedSettlings | None = None
     loop: PartLoop | None = None
+    delta: DeltaLooks | None = None
 
     @property
     def is_shard(self) -> bool:
@@ -210,7 +212,12 @@ class Batches:
     def __init__(self, bound: Bound) -> None:
         self.bound = bound
         self._backlogs: dict[str, Backlog] = {}
+        self._deltas: dict[str, DeltaLooks] = {}
 
     def backlog(self, ctx: str) -> Backlog:
         """Return what the batches share of a context."""
         return self._backlogs.setdefault(ctx, Backlog())
+
+    def delta(self, ctx: str) -> DeltaLooks:
+        """Return what the batches have read of the log of a table."""
+        return self._deltas.setdefault(ctx, DeltaLooks())

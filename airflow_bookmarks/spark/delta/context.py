@@ -61,6 +61,7 @@ def read_delta(scope: ReadScope, table: str, options: DeltaOptions) -> DataFrame
         scope.options.on_source_change,
         scope.job.name,
         scope.ctx,
+        scope.share.delta,
     )
     reader = DeltaReader(scope.spark, folder, files, options.changes, lambda: _new_folder(scope))
     plan = scope.run.plan(scope.ctx, source, on_source_change=scope.options.on_source_change)

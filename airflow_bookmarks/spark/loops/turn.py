@@ -72,6 +72,7 @@ class Turn:
             settlings=None if self.looks is None else self.looks.settlings,
             loop=self.parts,
             backlog=None if self.batches is None else self.batches.backlog(ctx),
+            delta=None if self.batches is None else self.batches.delta(ctx),
             bound=UNBOUND if self.batches is None else self.batches.bound,
             clock=clock,
         )

@@ -21,10 +21,12 @@ from airflow_bookmarks.core.errors import (
 )
 from airflow_bookmarks.core.rules.start import Start
 from airflow_bookmarks.core.selection.bound import Bound
+from airflow_bookmarks.files.local import LocalFileSystem
 from airflow_bookmarks.sources.delta.checkpoint import ReadParquet, arrow
 from airflow_bookmarks.sources.delta.commit import Action, commit_of, rows_of
 from airflow_bookmarks.sources.delta.kind import DeltaKind
 from airflow_bookmarks.sources.delta.log import DeltaLog, VersionGoneError
+from airflow_bookmarks.sources.delta.looks import DeltaLooks
 from airflow_bookmarks.sources.delta.options import DeltaOptions
 from airflow_bookmarks.sources.delta.position import Added, DeltaPlan, DeltaPosition, DeltaRecipe
 from airflow_bookmarks.sources.delta.snapshot import snapshot_at
@@ -42,14 +44,14 @@ class Runs:
     def __init__(self, table: Table) -> None:
         self.table = table
         self.position: bytes | None = None
+        self.looks: DeltaLooks | None = None
 
     def plan(
         self, *, read: ReadParquet | None = _ARROW, on: Any = "error", start: str = "beginning", **how: Any
     ) -> Any:
         found = PlanInput(self.position, start=Start.of(start))
-        self._source = DeltaSource(
-            DeltaRecipe(self.table.path, "orders", DeltaOptions(**how)), "here", read, on, "j", "c"
-        )
+        recipe = DeltaRecipe(self.table.path, "orders", DeltaOptions(**how))
+        self._source = DeltaSource(recipe, "here", read, on, "j", "c", self.looks)
         return self._source.plan(found)
 
     def run(self, **how: Any) -> DeltaPlan:
@@ -404,6 +406,31 @@ def test_first_read_in_parts_stays_at_its_version_and_its_files(table: Table, ru
     table.now.delete("id = 2")
     found += [runs.ids(bound=Bound(max_bytes=1), on_change="ignore") for _ in range(4)]
     assert found == [[1], [2], [3], [4], []]
+
+
+def test_batches_read_each_commit_once_and_know_another_table_again(
+    table: Table, runs: Runs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(4):
+        table.append(number)
+    runs.run(bound=Bound(max_files=2))
+    runs.looks = DeltaLooks()
+    table.append(4)
+    opened: list[str] = []
+    original = LocalFileSystem.open
+
+    def noted(files: LocalFileSystem, path: str) -> Any:
+        opened.append(path.rpartition("/")[2])
+        return original(files, path)
+
+    monkeypatch.setattr(LocalFileSystem, "open", noted)
+    assert [runs.ids(bound=Bound(max_files=1)) for _ in range(4)] == [[2], [3], [4], []]
+    assert opened.count(f"{2:020}.json") == 1
+    assert opened.count(f"{5:020}.json") == 2  # it is the position of the last run, and looked at as such
+    runs.table = made_again(table, *range(9))
+    with pytest.raises(SourceSwitchedError):
+        runs.run()
+    assert runs.ids(on="reset") == list(range(9))
 
 
 # ---- start, set
