@@ -165,7 +165,7 @@ def test_unknown_option_says_what_it_may_mean(lake: Lake, method: str, option: s
 def test_each_option_of_a_kind_says_where_it_is_given() -> None:
     found = {
         name
-        for method in (BookmarkedReader.files, BookmarkedReader.upstream)
+        for method in (BookmarkedReader.files, BookmarkedReader.upstream, BookmarkedReader.delta)
         for name, parameter in inspect.signature(method).parameters.items()
         if parameter.kind is inspect.Parameter.KEYWORD_ONLY
     }
