@@ -24,7 +24,7 @@ from airflow_bookmarks.sources.delta.window import RowsChangedError
 from airflow_bookmarks.spark import BookmarkedJob
 from airflow_bookmarks.testing.crash import SimulatedCrash
 from airflow_bookmarks.testing.driver import DriverStore
-from tests.spark.lake import Lake
+from tests.spark.lake import LISTING_KEY, Lake
 from tools.jars import fetch_for_spark
 
 pytestmark = pytest.mark.spark
@@ -43,6 +43,7 @@ def delta_conf() -> dict[str, str]:
         "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
         "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
         "spark.databricks.delta.snapshotPartitions": "1",
+        LISTING_KEY: "2",  # VACUUM lists by as many tasks
         "spark.databricks.delta.retentionDurationCheck.enabled": "false",
     }
 
@@ -165,14 +166,14 @@ def test_only_the_planned_files_are_opened(lake: Lake, orders: Orders) -> None:
     assert run(lake) == [6]
 
 
-def test_all_kinds_of_columns_are_read_as_delta_reads_them(lake: Lake, orders: Orders) -> None:
+def test_all_kinds_of_columns_are_read_as_delta_reads_them(lake: Lake) -> None:
     """Columns by name, one renamed, one added, one wider than when its rows were written; partitions of odd values."""
-    orders.make(
+    orders = Orders(lake.spark, lake.path("a b%41")).make(
         "'delta.columnMapping.mode' = 'name'", "'delta.enableTypeWidening' = 'true'",
         columns="id BIGINT, part STRING, `odd name` STRING, n INT, at TIMESTAMP", more="PARTITIONED BY (part)",
     )  # fmt: skip
     orders.sql("INSERT INTO {t} VALUES (1, 'old', 'x', 1, TIMESTAMP '2013-01-31 00:00:00')")
-    run(lake)
+    run(lake, orders.path)
     orders.sql("INSERT INTO {t} VALUES (2, 'a b/%41ü', 'two', 2, TIMESTAMP '1500-01-31 00:00:00.123456')")
     orders.sql("INSERT INTO {t} VALUES (3, NULL, NULL, NULL, NULL)")
     orders.sql("ALTER TABLE {t} RENAME COLUMN `odd name` TO label")
