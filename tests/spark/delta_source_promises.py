@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -110,6 +110,11 @@ def changes(lake: Lake, **how: Any) -> list[tuple[Any, ...]]:
     return [(row["id"], row["price"], row["_change_type"]) for row in rows]
 
 
+def mostly_thorough(values: Iterable[str], *others: str) -> list[Any]:
+    """Return values for a test, of which each is asked in thorough tests alone, but for some others."""
+    return [value if value in others else pytest.param(value, marks=pytest.mark.thorough) for value in values]
+
+
 # ---- appends
 
 
@@ -197,7 +202,7 @@ FEATURES = {
 }
 
 
-@pytest.mark.parametrize("feature", FEATURES)
+@pytest.mark.parametrize("feature", mostly_thorough(FEATURES, "times in commits", "checkpoints with sidecars"))
 def test_table_with_a_feature_is_read_as_any(lake: Lake, orders: Orders, feature: str) -> None:
     orders.make(*FEATURES[feature]).add(1)
     assert run(lake) == [1]
@@ -246,7 +251,7 @@ CHANGES = {
 }
 
 
-@pytest.mark.parametrize("operation", CHANGES)
+@pytest.mark.parametrize("operation", mostly_thorough(CHANGES, "UPDATE", "DELETE"))
 def test_change_of_rows_stops_the_run_which_names_version_and_operation(
     lake: Lake, orders: Orders, operation: str
 ) -> None:
@@ -284,7 +289,7 @@ def test_changed_table_is_read_anew_where_that_is_asked_for(lake: Lake, orders: 
     assert run(lake, on_change="reload") == []
 
 
-@pytest.mark.parametrize("vectors", ["false", "true"])
+@pytest.mark.parametrize("vectors", mostly_thorough(["false", "true"], "true"))
 def test_what_was_appended_is_read_once_whatever_became_of_it_since(lake: Lake, orders: Orders, vectors: str) -> None:
     orders.make(f"'delta.enableDeletionVectors' = '{vectors}'").add(1, 2)
     run(lake)
@@ -469,14 +474,15 @@ def test_first_read_within_a_bound_takes_several_runs_over_one_version(lake: Lak
     assert found[2:] == [[5], []]
 
 
-@pytest.mark.parametrize("bound", [{"max_versions": 1}, {"max_files": 1}, {"max_bytes": 1}])
-def test_bound_ends_a_run_between_versions(lake: Lake, orders: Orders, bound: dict[str, Any]) -> None:
+@pytest.mark.parametrize("bound", mostly_thorough(["max_versions", "max_files", "max_bytes"], "max_versions"))
+def test_bound_ends_a_run_between_versions(lake: Lake, orders: Orders, bound: str) -> None:
     orders.make().add(1)
     run(lake)
     for number in (2, 3, 4):
         orders.add(number)
     orders.sql("OPTIMIZE {t}")
-    assert [run(lake, **bound) for _ in range(4)] == [[2], [3], [4], []]
+    how: dict[str, Any] = {bound: 1}
+    assert [run(lake, **how) for _ in range(4)] == [[2], [3], [4], []]
 
 
 def test_loop_drains_a_backlog(lake: Lake, orders: Orders) -> None:
