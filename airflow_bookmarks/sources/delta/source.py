@@ -34,12 +34,12 @@ from airflow_bookmarks.sources.delta.window import (
 from airflow_bookmarks.sources.source import PlanInput, Recheck
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from airflow_bookmarks.core.position import Position
     from airflow_bookmarks.core.selection.bound import Bound
     from airflow_bookmarks.sources.delta.checkpoint import ReadParquet
-    from airflow_bookmarks.sources.delta.commit import Action
+    from airflow_bookmarks.sources.delta.commit import Action, DeltaCommit
     from airflow_bookmarks.sources.source import OnSourceChange
 
 log = logging.getLogger(__name__)
@@ -128,7 +128,11 @@ class DeltaSource:
                 snapshot = self._looks.snapshot = self._snapshot(table, before.version)
             except VersionGoneError as error:
                 raise self._gone(error, before) from error
-        return self._part(snapshot, before, before.files_read or 0)
+        plan = self._part(snapshot, before, before.files_read or 0)
+        missing = self._missing(table, _files_of(plan))
+        if missing:
+            raise self._no_longer_there(missing, before)
+        return plan
 
     def _part(self, snapshot: DeltaSnapshot, position: DeltaPosition, start: int) -> DeltaPlan:
         files = part_of(snapshot.files, start, self.recipe.options)
@@ -191,17 +195,21 @@ class DeltaSource:
             )
         if not window.commits:
             return DeltaPlan(self.recipe, (), before, before.version)
-        return self._windowed(table, before, window)
+        missing = self._vacuumed(table, commits, window)
+        if missing and self.recipe.options.on_change == "reload":
+            log.warning("%s: %d appended file(s) are gone: the table is read anew.", self._label, len(missing))
+            return self._anew(table, before, window)
+        if missing:
+            raise self._no_longer_there(missing, before)
+        return self._windowed(before, window)
 
-    def _windowed(self, table: DeltaLog, before: DeltaPosition, window: CommitWindow) -> DeltaPlan:
+    def _windowed(self, before: DeltaPosition, window: CommitWindow) -> DeltaPlan:
         last, state = window.commits[-1], before.state.after(window.commits)
         state.check_log(self.recipe.name)
         files = window.files
         if self.recipe.options.changes:
             self._check_feed(state)
             self._check_recorded(before, window)
-        else:
-            self._check_there(table, window, before)
         piece = Feed(before.version + 1, last.version) if self.recipe.options.changes else Added(
             last.version, state, files
         )  # fmt: skip
@@ -229,22 +237,24 @@ class DeltaSource:
             )  # fmt: skip
         return replace(plan, after=before.version, read_again=min(again, plan.files), is_anew=True)
 
-    def _check_there(self, table: DeltaLog, window: CommitWindow, before: DeltaPosition) -> None:
-        """Make sure that appended files are still there that were compacted since: a VACUUM removes these.
+    def _vacuumed(self, table: DeltaLog, commits: Sequence[DeltaCommit], window: CommitWindow) -> list[str]:
+        """Return the appended files of a window that are not there any more.
 
-        Raises:
-            VersionGoneError: one is not.
+        A VACUUM removes only what a commit since, within the window or behind it, has compacted or deleted.
         """
-        gone = {path for commit in window.commits for path in commit.gone}
-        missing = self._missing(table, [file for file in window.files if file["path"] in gone])
-        if missing:
-            raise VersionGoneError(
-                f"{self._label}: {len(missing)} file(s) that versions ({before.version}, {window.commits[-1].version}] "
-                f"of the Delta table {self.recipe.name!r} appended are gone, the first: {missing[0]!r}. They were "
-                "compacted or deleted, and removed by a VACUUM. Nothing was read or changed. Reset the context, or "
-                "read with on_change='ignore' after setting it to a later version; and let the job run more often than "
-                "delta.deletedFileRetentionDuration."
-            )
+        if self.recipe.options.changes:
+            return []
+        gone = {path for commit in commits for path in commit.gone}
+        return self._missing(table, [file for file in window.files if file["path"] in gone])
+
+    def _no_longer_there(self, missing: Sequence[str], before: DeltaPosition) -> VersionGoneError:
+        return VersionGoneError(
+            f"{self._label}: {len(missing)} file(s) of the Delta table {self.recipe.name!r} that are to be read, after "
+            f"version {before.version}, are gone, the first: {missing[0]!r}. They were compacted or deleted since, and "
+            "removed by a VACUUM. Nothing was read or changed. Reset the context, which then reads the table whole; or "
+            "read with on_change='reload', which does so by itself. Let the job run more often than "
+            "delta.deletedFileRetentionDuration, or raise that."
+        )
 
     def _missing(self, table: DeltaLog, files: Iterable[Action]) -> list[str]:
         paths = [path_of(file, table.table) for file in files]
@@ -338,8 +348,7 @@ class DeltaSource:
         gone = next((why for piece in plan.pieces if (why := self._why_gone(table, piece)) is not None), None)
         if gone is not None:
             return Recheck(missing=(gone,), moved=gone)  # a pause over runs looks at what is missing alone
-        files = [file for piece in plan.pieces if isinstance(piece, Added) for file in piece.files]
-        return Recheck(tuple(self._missing(table, files)))
+        return Recheck(tuple(self._missing(table, _files_of(plan))))
 
     def _why_gone(self, table: DeltaLog, piece: Piece) -> str | None:
         if isinstance(piece, Whole):
@@ -363,3 +372,8 @@ class DeltaSource:
         return DeltaSource(
             recipe, self._label, self._read_parquet, self._on_source_change, self._job, self._ctx, self._looks
         )
+
+
+def _files_of(plan: DeltaPlan) -> list[Action]:
+    """Return the files that a plan names."""
+    return [file for piece in plan.pieces if isinstance(piece, Added) for file in piece.files]

@@ -26,7 +26,7 @@ class RowsChangedError(SourceError):
 
 @dataclass(frozen=True, slots=True)
 class CommitWindow:
-    """The commits that a run covers, all or the first of those since a position.
+    """The commits that a run covers, all or the first ones of those since a position.
 
     Attributes:
         commits: The commits.

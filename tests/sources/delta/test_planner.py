@@ -300,14 +300,27 @@ def test_table_whose_catalogue_keeps_its_commits_is_refused(table: Table, runs: 
 # ---- files that went
 
 
-def test_file_that_was_compacted_and_vacuumed_before_it_was_read_is_an_error(table: Table, runs: Runs) -> None:
+@pytest.mark.parametrize("how", [{}, {"max_versions": 1}])
+def test_file_that_was_compacted_and_vacuumed_before_it_was_read_is_an_error(
+    table: Table, runs: Runs, how: dict[str, Any]
+) -> None:
     runs.run()
     table.append(1)
     table.append(2)
     table.now.optimize.compact()
     Path(table.path, table.add_of(1)["path"]).unlink()
     with pytest.raises(VersionGoneError, match=r"1 file.* removed by a VACUUM"):
-        runs.run()
+        runs.run(**how)
+    assert runs.ids(on_change="reload", **how) == [1, 2]
+
+
+def test_file_of_a_first_read_in_parts_that_went_meanwhile_is_an_error(table: Table, runs: Runs) -> None:
+    table.append(1)
+    table.append(2)
+    assert runs.ids(bound=Bound(max_files=1)) == [1]
+    Path(table.path, table.add_of(2)["path"]).unlink()
+    with pytest.raises(VersionGoneError, match=r"1 file.* removed by a VACUUM"):
+        runs.run(bound=Bound(max_files=1))
 
 
 def test_look_before_the_commit_finds_files_and_versions_that_went(table: Table, runs: Runs) -> None:
