@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 
 from tests.spark import delta_source_promises
-from tests.spark.own_process import Outcome, marks_of, names_of, outcomes_of
+from tests.spark.own_process import Outcome, names_of, outcomes_of
 
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark-delta-source")]
 
 
 @pytest.fixture(scope="module")
 def outcomes(tmp_path_factory: pytest.TempPathFactory, pytestconfig: pytest.Config) -> dict[str, Outcome]:
-    return outcomes_of(delta_source_promises, tmp_path_factory.mktemp("delta"), marks_of(pytestconfig))
+    return outcomes_of(delta_source_promises, tmp_path_factory.mktemp("delta"), pytestconfig)
 
 
 @pytest.mark.parametrize("promise", names_of(delta_source_promises))

@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 
 from tests.spark import s3a_delta_promises
-from tests.spark.own_process import Outcome, marks_of, names_of, outcomes_of
+from tests.spark.own_process import Outcome, names_of, outcomes_of
 
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark-s3a-delta")]
 
 
 @pytest.fixture(scope="module")
 def outcomes(tmp_path_factory: pytest.TempPathFactory, pytestconfig: pytest.Config) -> dict[str, Outcome]:
-    return outcomes_of(s3a_delta_promises, tmp_path_factory.mktemp("delta"), marks_of(pytestconfig))
+    return outcomes_of(s3a_delta_promises, tmp_path_factory.mktemp("delta"), pytestconfig)
 
 
 @pytest.mark.thorough  # test_delta_source.py has the promises, test_s3a.py the file system
