@@ -92,7 +92,7 @@ class DeltaKind(SourceKind[DeltaPlan]):
                 "next run reads the table whole."
             )
         state = snapshot_at(table, version, arrow()).state
-        return DeltaPosition(version, table.commit(version).fingerprint, state).position()
+        return DeltaPosition(version, table.fingerprint(version), state).position()
 
 
 def _version_at(table: DeltaLog, value: str) -> int:

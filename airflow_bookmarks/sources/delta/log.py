@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 from airflow_bookmarks.core.errors import SourceError, SourceMissingError
 from airflow_bookmarks.files.opener import open_filesystem
-from airflow_bookmarks.sources.delta.commit import commit_of
+from airflow_bookmarks.sources.delta.commit import commit_of, fingerprint_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -126,15 +126,16 @@ class DeltaLog:
 
     # ---- commits
 
-    def commit(self, version: int) -> DeltaCommit:
-        """Return one commit, as it is there now: by it a table is known again.
+    def fingerprint(self, version: int) -> str:
+        """Return that of a commit as it is there now: by it a table is known again.
 
         Raises:
-            VersionGoneError: it is not there any more. SourceError: it can't be read.
+            VersionGoneError: it is not there any more.
         """
         self._check_all(version, version)
-        found = self._fetch(version)
-        if self._read.get(version, found) != found:
+        found = fingerprint_of(self._body(version))
+        known = self._read.get(version)
+        if known is not None and known.fingerprint != found:
             self._read.clear()  # they are of another table
         return found
 
@@ -192,7 +193,7 @@ class DeltaLog:
 
     def time_ms(self, version: int) -> int:
         """Return when a version was made, in ms since 1970 UTC: as its commit says, or else by the time of its file."""
-        told = self.commit(version).time_ms
+        told = self.commits(version, version)[0].time_ms
         return self._times[version] if told is None else told
 
     def last_before(self, time: datetime) -> int | None:

@@ -112,7 +112,7 @@ class DeltaSource:
 
     def _whole(self, table: DeltaLog, snapshot: DeltaSnapshot) -> DeltaPlan:
         """Return a plan over all of a table, or over the first part that a bound takes."""
-        position = DeltaPosition(snapshot.version, table.commit(snapshot.version).fingerprint, snapshot.state)
+        position = DeltaPosition(snapshot.version, table.fingerprint(snapshot.version), snapshot.state)
         if self.recipe.options.bound.is_given:
             self._looks.snapshot = snapshot
             return self._part(snapshot, position, 0)
@@ -164,7 +164,7 @@ class DeltaSource:
                 )
             return self._from_beginning(table)
         snapshot = self._snapshot(table, version)
-        position = DeltaPosition(version, table.commit(version).fingerprint, snapshot.state)
+        position = DeltaPosition(version, table.fingerprint(version), snapshot.state)
         plan = self._since(table, position)
         skipped = {**plan.skipped, **({BEFORE_START: len(snapshot.files)} if snapshot.files else {})}
         return replace(plan, skipped=skipped)
@@ -312,7 +312,7 @@ class DeltaSource:
                 return True  # its log was cleaned, and what it lacks is found next
             if before.version + 1 == table.oldest and self._goes_on(table, before):
                 return True
-        elif table.commit(before.version).fingerprint == before.fingerprint:
+        elif table.fingerprint(before.version) == before.fingerprint:
             return True
         if self._on_source_change == "reset":
             return False
@@ -343,7 +343,7 @@ class DeltaSource:
             return Recheck()
         table = DeltaLog.open(self.recipe.path)
         end = plan.leads_to
-        if table.has(end.version) and table.commit(end.version).fingerprint != end.fingerprint:
+        if table.has(end.version) and table.fingerprint(end.version) != end.fingerprint:
             return Recheck(moved=f"the Delta table {self.recipe.name!r} was replaced by another one")
         gone = next((why for piece in plan.pieces if (why := self._why_gone(table, piece)) is not None), None)
         if gone is not None:
