@@ -248,7 +248,7 @@ def test_thorough_tests_are_run_where_they_are_asked_for_and_the_page_says_so(sm
     ]
 
 
-def test_matrix_that_was_stopped_goes_on_with_what_is_left_on_the_same_commit(
+def test_matrix_that_was_stopped_goes_on_with_what_is_left_of_the_same_state(
     small: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (small / ".gitignore").write_text("build\n")
@@ -256,11 +256,13 @@ def test_matrix_that_was_stopped_goes_on_with_what_is_left_on_the_same_commit(
     for command in (["init", "-q"], ["add", "."], ["commit", "-qm", "first"]):
         subprocess.run([*git, *command], check=True)
     assert main(["one", "--workers", "1"]) == 0
+    for command in (["add", "."], ["commit", "-qm", "what it came to"]):
+        subprocess.run([*git, *command], check=True)
     capsys.readouterr()
 
     assert main(["--workers", "1"]) == 0
     said = capsys.readouterr().out
-    assert "one: 1 passed, 0 switched off, 0 failed on this commit before" in said
+    assert "one: 1 passed, 0 switched off, 0 failed on this state before" in said
     assert (said.count("one begins"), said.count("two begins")) == (0, 1)
 
     (small / "test_it.py").write_text("def test_other(): pass\n")

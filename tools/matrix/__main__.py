@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import subprocess
 import sys
 import time
@@ -29,7 +30,6 @@ _FOLDER = ROOT / "build" / "matrix"
 _OUTCOMES = ROOT / "tools" / "matrix" / "outcomes"
 _PAGE = ROOT / "docs" / "reference" / "compatibility.md"
 _SHOWN = ("apache-airflow", "pyspark", "pyspark-client", "boto3", "numpy")
-_NO_HISTORY, _CHANGED = "unknown", "+"  # in place of a commit, and behind one
 # What a cell takes at most, by looking at it: two workers of pytest, each with Spark or Airflow beside it.
 _CELL_GIB = 8
 
@@ -61,14 +61,13 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _left_over(cells: Sequence[Cell], *, is_thorough: bool) -> tuple[Cell, ...]:
-    """Return the cells whose tests have not passed on this very commit yet, and name the others."""
-    commit, left = _commit(), []
-    is_known = commit != _NO_HISTORY and not commit.endswith(_CHANGED)
+    """Return the cells whose tests have not passed on this very state yet, and name the others."""
+    left = []
     for cell in cells:
         before = load(cell.name, _OUTCOMES)
-        is_done = is_known and before is not None and before.is_good and before.commit == commit
+        is_done = before is not None and before.is_good and _is_state_of(before.commit)
         if before is not None and is_done and before.is_thorough >= (is_thorough or cell.is_thorough):
-            print(f"matrix: {cell.name}: {before.summary} on this commit before; ONLY={cell.name} runs it again")
+            print(f"matrix: {cell.name}: {before.summary} on this state before; ONLY={cell.name} runs it again")
         else:
             left.append(cell)
     return tuple(left)
@@ -81,13 +80,23 @@ def _write_page() -> None:
     print(f"matrix: wrote {_PAGE.relative_to(ROOT)}, from {len(last)} of {len(CELLS)} cells")
 
 
+def _is_state_of(commit: str) -> bool:
+    """Whether nothing differs here from a commit but what a run writes."""
+    if not re.fullmatch("[0-9a-f]{7,40}", commit) or _git("status", "--porcelain", "--", *_not_written()):
+        return False
+    command = ["git", "diff", "--quiet", commit, "--", *_not_written()]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, check=False).returncode == 0
+
+
+def _not_written() -> list[str]:
+    """Return how git names all but what a run writes."""
+    return [".", *(f":!{path.relative_to(ROOT)}" for path in (_OUTCOMES, _PAGE))]
+
+
 def _commit() -> str:
     """Return the commit that is tested, with a plus where the tree differs from it in more than what a run writes."""
     commit = _git("rev-parse", "--short=7", "HEAD")
-    written = (f":!{path.relative_to(ROOT)}" for path in (_OUTCOMES, _PAGE))
-    if not commit:
-        return _NO_HISTORY
-    return f"{commit}{_CHANGED if _git('status', '--porcelain', '--', '.', *written) else ''}"
+    return f"{commit}{'+' if _git('status', '--porcelain', '--', *_not_written()) else ''}" if commit else "unknown"
 
 
 def _git(*arguments: str) -> str:
