@@ -794,6 +794,7 @@ def test_run_whose_history_was_cut_is_told_by_the_last_number(lake: Lake, table:
     assert lake.store.open_runs("copy", lake.head()) == []
 
 
+@pytest.mark.needs("identity columns")
 def test_burn_spares_columns_that_the_table_makes_itself(lake: Lake) -> None:
     name = "with_identity"
     lake.spark.sql(

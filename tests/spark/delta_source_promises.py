@@ -43,6 +43,7 @@ def delta_conf() -> dict[str, str]:
         "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
         "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
         "spark.databricks.delta.snapshotPartitions": "1",
+        "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",  # Spark 3.5 writes no old times without
         LISTING_KEY: "2",  # VACUUM lists by as many tasks
         "spark.databricks.delta.retentionDurationCheck.enabled": "false",
     }

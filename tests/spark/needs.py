@@ -92,6 +92,15 @@ def _without_kept_plans(spark: SparkSession) -> str:
 
 
 @cache
+def _without_identity_columns(spark: SparkSession) -> str:
+    try:
+        spark.sql("EXPLAIN CREATE TABLE none (k BIGINT GENERATED ALWAYS AS IDENTITY) USING delta").collect()
+    except SPARK_ERRORS as error:
+        return "no identity columns: the SQL of this Spark has none" if "PARSE_SYNTAX_ERROR" in str(error) else ""
+    return ""
+
+
+@cache
 def _without_whole_errors(spark: SparkSession) -> str:
     try:
         spark.sql("SELECT raise_error(repeat('x', 5000))").collect()
@@ -104,6 +113,7 @@ def _without_whole_errors(spark: SparkSession) -> str:
 MISSING: Mapping[str, Callable[[SparkSession], str]] = {
     "classic": _without_classic,
     "columns named once": _without_names_for_good,
+    "identity columns": _without_identity_columns,
     "kept plans": _without_kept_plans,
     "listing once": _without_listing_once,
     "observations": _without_observations,

@@ -24,6 +24,8 @@ ReadParquet = Callable[["FileSystem", str], Iterator[Action]]
 WANTED = ("add", "metaData", "protocol", "sidecar")
 # What repeats `stats` and `partitionValues` of a file with types.
 PARSED = ("stats_parsed", "partitionValues_parsed")
+# pyarrow gives a map as a list of pairs; only later versions than drivers have can be asked for dicts.
+_MAPS = ("partitionValues", "tags", "configuration", "options")
 
 
 def by_arrow(files: FileSystem, path: str) -> Iterator[Action]:
@@ -34,12 +36,21 @@ def by_arrow(files: FileSystem, path: str) -> Iterator[Action]:
         file = parquet.ParquetFile(io.BytesIO(body.read()))
     names = [name for name in WANTED if name in file.schema_arrow.names]
     for batch in file.iter_batches(columns=names):
-        yield from plain_actions(batch.to_pylist(maps_as_pydicts="strict"))
+        yield from plain_actions(map(_with_maps, batch.to_pylist()))
 
 
 def arrow() -> ReadParquet | None:
     """Return what reads Parquet by pyarrow; None where that is not installed."""
     return None if find_spec("pyarrow") is None else by_arrow
+
+
+def _with_maps(row: dict[str, Any]) -> dict[str, Any]:
+    """Return a row, or a struct in one, with its maps as dicts."""
+    found: dict[str, Any] = {}
+    for name, value in row.items():
+        is_map = name in _MAPS and isinstance(value, list)
+        found[name] = dict(value) if is_map else _with_maps(value) if isinstance(value, dict) else value
+    return found
 
 
 def plain_actions(rows: Iterable[dict[str, Any]]) -> Iterator[Action]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql.functions import col, lit
 
 from airflow_bookmarks.files.filesystem import store_of
-from airflow_bookmarks.files.opener import open_any_filesystem, open_filesystem, open_state_files
+from airflow_bookmarks.files.opener import open_filesystem, open_state_files
 from airflow_bookmarks.sources.delta.checkpoint import arrow
 from airflow_bookmarks.sources.delta.position import DeltaRecipe
 from airflow_bookmarks.sources.delta.source import DeltaSource
@@ -109,7 +109,7 @@ def _new_folder(scope: ReadScope) -> tuple[str, FileSystem]:
     store = scope.job.store
     if store.blobs.state_uri is None:
         folder = temporary_folder()
-        return folder, open_any_filesystem(folder)
+        return folder, open_state_files(folder, None)
     uri = store.new_artifact(scope.job.name)
     return uri, open_state_files(uri, scope.job.access)
 

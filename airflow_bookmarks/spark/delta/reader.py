@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import atexit
 import io
-import shutil
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -172,6 +171,6 @@ class DeltaReader:
 
 def temporary_folder() -> str:
     """Return a new folder of this machine, which goes when the process does."""
-    folder = tempfile.mkdtemp(prefix="airflow-bookmarks-delta-")
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    return folder
+    folder = tempfile.TemporaryDirectory(prefix="airflow-bookmarks-delta-", ignore_cleanup_errors=True)
+    atexit.register(folder.cleanup)
+    return folder.name
