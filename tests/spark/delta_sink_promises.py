@@ -697,6 +697,7 @@ def test_driver_that_is_overtaken_while_it_writes_lands_nothing(lake: Lake, tabl
         return value
 
     def write_slowly() -> None:
+        # A thread's error would end in pytest's warnings; the one that counts, that of the commit, is kept and judged.
         with suppress(BaseException), lake.job(run_id="task", attempt=1) as job:
             frame = lake.read(job).select(F.udf(slow, "string")("value").alias("value"))
             job.write(frame, "out").delta(table.path)

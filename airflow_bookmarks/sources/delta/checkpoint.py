@@ -48,8 +48,12 @@ def _with_maps(row: dict[str, Any]) -> dict[str, Any]:
     """Return a row, or a struct in one, with its maps as dicts."""
     found: dict[str, Any] = {}
     for name, value in row.items():
-        is_map = name in _MAPS and isinstance(value, list)
-        found[name] = dict(value) if is_map else _with_maps(value) if isinstance(value, dict) else value
+        if name in _MAPS and isinstance(value, list):
+            found[name] = dict(value)
+        elif isinstance(value, dict) and name not in PARSED:  # columns may have any name
+            found[name] = _with_maps(value)
+        else:
+            found[name] = value
     return found
 
 

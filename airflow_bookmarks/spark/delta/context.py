@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -10,6 +9,7 @@ from pyspark.sql.functions import col, lit
 
 from airflow_bookmarks.files.filesystem import store_of
 from airflow_bookmarks.files.opener import open_filesystem, open_state_files
+from airflow_bookmarks.sinks.delta.target import DeltaTarget
 from airflow_bookmarks.sources.delta.checkpoint import arrow
 from airflow_bookmarks.sources.delta.position import DeltaRecipe
 from airflow_bookmarks.sources.delta.source import DeltaSource
@@ -35,8 +35,6 @@ if TYPE_CHECKING:
     from airflow_bookmarks.sources.delta.position import DeltaPlan
     from airflow_bookmarks.spark.contexts.scope import ReadScope
 
-_NAMED_BY_PATH = re.compile(r"delta\.`([^`]+)`", re.IGNORECASE)
-
 
 def read_delta(scope: ReadScope, table: str, options: DeltaOptions) -> DataFrame:
     """Plan what is new in a Delta table, store the plan, and return a frame over it.
@@ -47,9 +45,9 @@ def read_delta(scope: ReadScope, table: str, options: DeltaOptions) -> DataFrame
     """
     options = _checked(scope, table, options)
     check_delta(scope.spark, scope.label)
-    named = _NAMED_BY_PATH.fullmatch(table)
-    where = named[1] if named else table
-    path = where if "/" in where else location_of(scope.spark, where, scope.label)
+    target = DeltaTarget.parse(table)
+    where = target.name
+    path = where if target.is_path else location_of(scope.spark, where, scope.label)
     files = open_filesystem(path)
     folder = files.canonical(path)
     _check_place(scope, folder, options)
