@@ -14,13 +14,13 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from airflow_bookmarks.core.amount import FILES, Amount
-from airflow_bookmarks.core.errors import StateCorruptError
 from airflow_bookmarks.core.order import NUMBER
 from airflow_bookmarks.core.position import Position
 from airflow_bookmarks.core.text.count import counted
 from airflow_bookmarks.core.text.deflated import deflated, inflated
 from airflow_bookmarks.sources.delta.options import DeltaOptions
 from airflow_bookmarks.sources.delta.snapshot import TableState
+from airflow_bookmarks.sources.stored_body import decoded
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -313,13 +313,4 @@ def _sum(counts: Sequence[int | None]) -> int | None:
 
 def _decoded(body: bytes, what: str, read: Callable[[Mapping[str, Any]], T]) -> T:
     what = f"{what} of a Delta table"
-    values = inflated(body, what)
-    try:
-        if values["version"] > _FORMAT:
-            raise StateCorruptError(
-                f"a stored {what} has format {values['version']}, and this version reads up to {_FORMAT}. Nothing was "
-                "changed. Upgrade airflow-bookmarks here."
-            )
-        return read(values)
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
-        raise StateCorruptError(f"a stored {what} can't be read ({error}); nothing was changed") from error
+    return decoded(what, _FORMAT, lambda: inflated(body, what), read)

@@ -12,11 +12,12 @@ from airflow_bookmarks.core.amount import Amount
 from airflow_bookmarks.core.database.key import watermark_of
 from airflow_bookmarks.core.database.windows.trail import Trail
 from airflow_bookmarks.core.database.windows.window import KeyWindow, Mark, TableKeys
-from airflow_bookmarks.core.errors import SourceError, StateCorruptError
+from airflow_bookmarks.core.errors import SourceError
 from airflow_bookmarks.core.plan import PlanPart
 from airflow_bookmarks.core.position import Position
 from airflow_bookmarks.core.selection.reason import OVER_BOUND
 from airflow_bookmarks.sources.jdbc.recipe import Recipe
+from airflow_bookmarks.sources.stored_body import decoded
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -313,13 +314,5 @@ def _encoded(values: Mapping[str, Any], *, is_plain: bool) -> bytes:
 
 
 def _decoded(body: bytes, what: str, read: Callable[[Mapping[str, Any]], T]) -> T:
-    try:
-        values = json.loads(body)
-        if values["version"] > _VERSION:
-            raise StateCorruptError(
-                f"a stored {what} of a table has format {values['version']}, and this version reads up to {_VERSION}. "
-                "Nothing was changed. Upgrade airflow-bookmarks here."
-            )
-        return read(values)
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
-        raise StateCorruptError(f"a stored {what} of a table can't be read ({error}); nothing was changed") from error
+    what = f"{what} of a table"
+    return decoded(what, _VERSION, lambda: json.loads(body), read)

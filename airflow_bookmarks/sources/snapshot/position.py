@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from airflow_bookmarks.core.amount import Amount
-from airflow_bookmarks.core.errors import StateCorruptError
 from airflow_bookmarks.core.order import TIME
 from airflow_bookmarks.core.position import Position
 from airflow_bookmarks.sources.snapshot.snapshot import ChangeCounts, TableSnapshot
+from airflow_bookmarks.sources.stored_body import decoded
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -165,15 +165,5 @@ def _encoded(values: Mapping[str, Any]) -> bytes:
 
 
 def _decoded(body: bytes, what: str, read: Callable[[Mapping[str, Any]], T]) -> T:
-    try:
-        values = json.loads(body)
-        if values["version"] > _VERSION:
-            raise StateCorruptError(
-                f"a stored {what} of a compared table has format {values['version']}, and this version reads up to "
-                f"{_VERSION}. Nothing was changed. Upgrade airflow-bookmarks here."
-            )
-        return read(values)
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
-        raise StateCorruptError(
-            f"a stored {what} of a compared table can't be read ({error}); nothing was changed"
-        ) from error
+    what = f"{what} of a compared table"
+    return decoded(what, _VERSION, lambda: json.loads(body), read)
