@@ -88,8 +88,9 @@ def worker_host(environment: Mapping[str, str]) -> Iterator[WorkerHost]:
             with ours.makefile("rw") as words:
                 yield WorkerHost(words)
         finally:
-            for process in [*psutil.Process(host.pid).children(recursive=True), host]:
+            for process in psutil.Process(host.pid).children(recursive=True):
                 process.kill()
+            host.kill()
 
 
 def _supervise(order: TryOrder) -> int:
