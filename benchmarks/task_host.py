@@ -43,7 +43,7 @@ def _work(line: socket.socket, order: dict[str, Any]) -> None:
     try:
         line.sendall(f"{json.dumps(_execute(order))}\n".encode())
         code = 0
-    except BaseException:
+    except BaseException:  # told before `os._exit`, which would lose it
         traceback.print_exc()
         raise
     finally:

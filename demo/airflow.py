@@ -54,7 +54,7 @@ class Airflow:
             self._player = session.start(command, self._environment, stdin=pipe, stdout=pipe, stderr=log)
         try:
             self._answer()
-        except BaseException:
+        except BaseException:  # `__exit__` is not called for a block that is not entered
             session.end(self._player)
             raise
         return self

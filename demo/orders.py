@@ -173,7 +173,7 @@ class _Player:
             self._process = session.start(self._command, self._environment, stdin=pipe, stdout=pipe, stderr=log)
         try:
             self._answered()
-        except BaseException:
+        except BaseException:  # `__exit__` is not called for a block that is not entered
             session.end(self._process)
             raise
         return self

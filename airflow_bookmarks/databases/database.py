@@ -160,7 +160,7 @@ class Database:
         try:
             yield
             self._commit()
-        except BaseException:
+        except BaseException:  # whatever ends the block, an interrupt too: nothing of it may be committed later
             self._roll_back()
             raise
         finally:

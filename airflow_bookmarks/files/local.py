@@ -155,7 +155,7 @@ class LocalFileSystem:
                 file.flush()
                 os.fsync(file.fileno())
             os.rename(part, path)
-        except BaseException:
+        except BaseException:  # an interrupt too may leave no part behind
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(part)
             raise

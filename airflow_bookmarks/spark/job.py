@@ -443,6 +443,8 @@ class BookmarkedJob:
         try:
             self.commit()
         except BaseException as error:
+            # Whatever it is, the job is given back. A loop over partitions keeps an Exception of one for its end, and
+            # goes on with the others; what is none, such as an interrupt, ends it at once.
             self.abort(cause_of(error))
             if not is_kept_for_later(self.name, self._turn.parts, error):
                 raise

@@ -145,6 +145,6 @@ def begin_run(
 def _check_whole(run: ActiveRun, given: Arguments, name: str) -> None:
     try:
         check_not_sharded(given.store, name)
-    except BaseException as error:
+    except BaseException as error:  # nobody has the run yet, so nobody else can abort it
         run.abort(cause_of(error))
         raise

@@ -281,7 +281,7 @@ class SourceConformance(ABC):
         self.arrive(3)
         value = self.value_after(3)
         if value is None:
-            pytest.skip("value_after() returns None: a position of this kind can't be set")
+            pytest.skip("value_after() returns None: nothing shows what runs over a set position read")
         set_position(self.store, self.job, CTX, value, reason="conformance", who="test")
         self.arrive(4)
         _check("what the run after the set reads", self._run(), [4])
@@ -418,7 +418,7 @@ class SourceConformance(ABC):
         try:
             found = self._copy(run, plan)
             run.commit()
-        except Exception as error:
+        except Exception as error:  # not a SimulatedCrash: a dead driver aborts nothing
             run.abort(str(error))
             raise
         return found

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-pytest.importorskip("pyspark")
-
 from airflow_bookmarks.spark.query import UNKNOWN, parse
 
 _RELATION = "CollectMetrics one-1, [count(1) AS rows#3L], 0\n      +- Relation [a#1,b#2L] csv"

@@ -165,7 +165,7 @@ def test_write_that_came_to_nothing_blocks_the_commit_though_its_error_is_caught
         with lake.job(option=option) as job:
             frame = lake.read(job)
             job.write(frame, "done").text(lake.path("done"))
-            with contextlib.suppress(Exception):
+            with contextlib.suppress(Exception):  # as a script does that handles all errors
                 write(lake, job, frame)
     assert re.search(why, str(caught.value), re.DOTALL)
     assert lake.visible("done") == []

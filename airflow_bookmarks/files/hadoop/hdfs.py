@@ -183,7 +183,7 @@ class HdfsFileSystem(HadoopFileSystem):
                         f"{path!r} can't be written: {str(part)!r}, which was to get its name, is gone. What was there "
                         "before is there still. Look who removes files in that folder, and run again."
                     )
-            except BaseException:
+            except BaseException:  # an interrupt too may leave no part behind
                 self._remove_part(part)
                 raise
 

@@ -72,7 +72,7 @@ def commit_empty(
         surprise = _surprise(store, run, manifest_uri)
         if surprise is None:
             return run.commit()
-    except BaseException as error:
+    except BaseException as error:  # an interrupt too: the job is free for the next try at once
         run.abort(f"the worker could not commit this as empty: {type(error).__name__}: {error}")
         raise
     run.abort(f"the worker does not commit this as empty: {surprise}")

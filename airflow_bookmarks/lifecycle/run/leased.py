@@ -106,7 +106,7 @@ class LeasedRun:
             leased.renewer.start(grant)
             try:
                 leased._settle()
-            except BaseException:
+            except BaseException:  # nobody has the run yet, so nobody else can give the job back
                 leased.give_back()
                 raise
         return leased

@@ -92,7 +92,7 @@ class ReplayRun(LeaseHolder):
         )
         try:
             run = cls(leased, replayable_run(store, job, leased.grant.base, number, sinks))
-        except BaseException:
+        except BaseException:  # nobody has the run yet, so nobody else can give the job back
             leased.give_back()
             raise
         log.info("bookmark %s: replay of run %d, revision %d", job, number, run._run.revision + 1)
