@@ -21,15 +21,22 @@ from airflow_bookmarks.sources.jdbc.source import TableSource
 from airflow_bookmarks.sources.source import PlanInput
 
 AT_ONCE = timedelta(0)
+# A server may list a connection for a while after its client has the answer and has closed it. This is longer.
+_ENDS_BY_ITSELF = timedelta(minutes=5)
 
 
 @dataclass
 class Shop:
-    """One database, read by key. `settle_for` is how long a read waits for open transactions."""
+    """One database, read by key.
+
+    A read waits for open transactions by `settle_for`; not at all while a test holds one open by `transaction`.
+    """
 
     login: DatabaseLogin
     position: bytes | None = None
     plans: list[TablePlan] = field(default_factory=list)
+    settle_for: timedelta = _ENDS_BY_ITSELF
+    held_open: int = 0  # transactions
 
     @property
     def dialect(self) -> Dialect:
@@ -48,12 +55,17 @@ class Shop:
     def transaction(self) -> Iterator[Database]:
         """Leave a transaction open within the block, in a session of its own; roll it back if it raises."""
         with open_database(self.login) as database, database.transaction():
-            yield database
+            self.held_open += 1
+            try:
+                yield database
+            finally:
+                self.held_open -= 1
 
     def source(self, table: str = "orders", keys: Sequence[str] = ("id",), **how: Any) -> TableSource:
         query = how.pop("query", None)
         relation = Relation(query=query) if query else Relation(tuple(table.split(".")))
-        options = TableOptions(keys=tuple(keys), **{"settle_for": AT_ONCE, **how})
+        settle_for = AT_ONCE if self.held_open else self.settle_for
+        options = TableOptions(keys=tuple(keys), **{"settle_for": settle_for, **how})
         recipe = Recipe("conn:shop", self.login.dialect, relation, options)
         return TableSource(lambda: open_database(self.login), recipe, "job 'copy', context 'orders'")
 

@@ -60,7 +60,7 @@ class Job:
             loop.begin()
             source = self.source(loop, execution)
             plan = source.plan(PlanInput(self.position, start=start))
-            assert TablePlan.decode(plan.encode()) == plan
+            assert TablePlan.decode(plan.encode()).encode() == plan.encode()
             self.plans.append(plan)
             if plan.part is not None and plan.part.value in failing:
                 continue

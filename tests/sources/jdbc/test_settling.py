@@ -23,7 +23,7 @@ from airflow_bookmarks.sources.jdbc.settling import watch
 from airflow_bookmarks.sources.source import PlanInput
 from tests.chaos.writers.session import MariaDbSession
 from tests.databases.servers import login_to, new_database
-from tests.sources.jdbc.shop import Shop
+from tests.sources.jdbc.shop import AT_ONCE, Shop
 from tools.servers import DatabaseServer, mariadb, postgresql, standby_of
 
 LONG = timedelta(seconds=60)
@@ -35,7 +35,7 @@ SERIAL = {"postgresql": "bigserial", "mariadb": "bigint AUTO_INCREMENT"}
 def shop_in(server: DatabaseServer) -> Iterator[Shop]:
     """Make a database with an empty table of orders."""
     with new_database(server) as login:
-        made = Shop(login)
+        made = Shop(login, settle_for=AT_ONCE)
         made.run(
             f"CREATE TABLE orders (id {SERIAL[login.dialect]} PRIMARY KEY, at {AT[login.dialect]} NOT NULL, n int)"
         )
@@ -369,14 +369,14 @@ def _ignoring_its_end(session: Database, sql: str) -> None:
 def test_user_of_postgresql_without_rights_loses_nothing(pg: Shop) -> None:
     pg.run("CREATE ROLE reader LOGIN PASSWORD 'p'")
     pg.run("GRANT SELECT ON orders TO reader")
-    reader = Shop(replace(pg.login, user="reader", password="p"))
+    reader = Shop(replace(pg.login, user="reader", password="p"), settle_for=AT_ONCE)
     with pg.transaction() as slow:
         slow.execute("INSERT INTO orders (n) VALUES (1)")
         pg.run("INSERT INTO orders (n) VALUES (2)")
         (one,) = listed(reader.login)
         assert one.since is None
         assert reader.read() == []
-        assert Shop(reader.login).read(keys=["at", "id"]) == []
+        assert Shop(reader.login, settle_for=AT_ONCE).read(keys=["at", "id"]) == []
     assert reader.read() == [(1,), (2,)]
     pg.run("DROP OWNED BY reader")
     pg.run("DROP ROLE reader")
@@ -385,7 +385,7 @@ def test_user_of_postgresql_without_rights_loses_nothing(pg: Shop) -> None:
 def test_user_of_mariadb_without_rights_is_told_what_to_grant(maria: Shop) -> None:
     maria.run("CREATE USER reader IDENTIFIED BY 'p'")
     maria.run(f"GRANT SELECT ON {maria.login.database}.* TO reader")
-    reader = Shop(replace(maria.login, user="reader", password="p"))
+    reader = Shop(replace(maria.login, user="reader", password="p"), settle_for=AT_ONCE)
     maria.run("INSERT INTO orders (n) VALUES (1)")
     with pytest.raises(SourceError, match=r"GRANT PROCESS ON \*\.\* TO <user>; or give settle=timedelta"):
         reader.read()
@@ -397,7 +397,7 @@ def test_user_of_mariadb_without_rights_is_told_what_to_grant(maria: Shop) -> No
 def test_standby_is_refused_without_a_time_to_settle(pg: Shop, postgresql_server: DatabaseServer) -> None:
     pg.run("INSERT INTO orders (at) VALUES (now() - interval '1 hour')")
     with standby_of(postgresql_server) as server:
-        shop = Shop(login_to(server, pg.login.database))
+        shop = Shop(login_to(server, pg.login.database), settle_for=AT_ONCE)
         with pytest.raises(OptionError, match=r"this server is a standby: read from its primary.*settle=timedelta"):
             shop.read()
         assert len(shop.read(keys=["at", "id"], settle=timedelta(minutes=1))) == 1

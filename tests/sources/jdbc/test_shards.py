@@ -26,7 +26,7 @@ from airflow_bookmarks.sources.jdbc.settling import SharedSettlings
 from airflow_bookmarks.sources.jdbc.source import TableSource
 from airflow_bookmarks.sources.source import PlanInput
 from tests.databases.servers import new_database
-from tests.sources.jdbc.shop import Shop
+from tests.sources.jdbc.shop import AT_ONCE, Shop
 
 SERIAL = {"postgresql": "bigserial", "mariadb": "bigint AUTO_INCREMENT"}
 AT = {"postgresql": "timestamptz DEFAULT now()", "mariadb": "timestamp(6) DEFAULT current_timestamp(6)"}
@@ -174,7 +174,7 @@ def test_task_waits_once_for_all_of_its_shards(shop: Shop, monkeypatch: pytest.M
 
 def test_shard_reads_nothing_behind_the_end_that_its_task_has_waited_for(shop: Shop) -> None:
     add(shop, 300)
-    shards, settlings = Shards(shop), SharedSettlings()
+    shards, settlings = Shards(shop, how={"settle_for": AT_ONCE}), SharedSettlings()
     first = shards.source(0, settlings)
     first.plan(PlanInput())
     with shop.transaction() as slow:  # comes after the wait, which does not know of it
@@ -300,7 +300,7 @@ SETTINGS: Mapping[str, Sequence[str]] = {
 
 
 def test_shard_is_part_of_the_name_of_its_source_and_of_its_recipe(shop: Shop) -> None:
-    recipe = Shards(shop, "region").source(7).recipe
+    recipe = Shards(shop, "region", {"settle_for": AT_ONCE}).source(7).recipe
     assert str(TableSource(lambda: open_database(shop.login), recipe, "").ref()) == (
         "jdbc:conn:shop orders shard 07/64 by column region"
     )
