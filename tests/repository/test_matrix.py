@@ -52,6 +52,12 @@ def test_cells_have_names_and_places_of_their_own() -> None:
     assert len({(cell.row, cell.column) for cell in CELLS}) == len(CELLS)
 
 
+def test_each_python_runs_a_worker_and_a_driver() -> None:
+    workers = {cell.python for cell in CELLS if "tests/airflow" in cell.tests}
+    drivers = {cell.python for cell in CELLS if "tests/spark" in cell.tests and not cell.has_project}
+    assert workers == drivers == {"3.11", "3.12", "3.13"}
+
+
 def test_driver_of_a_cell_is_a_cell_without_the_package() -> None:
     for cell in CELLS:
         assert [each.has_project for each in named([cell.driver] if cell.driver else ["spark-3.5"])] == [False]
@@ -114,20 +120,23 @@ def test_outcome_is_kept(tmp_path: Path) -> None:
 
 
 def test_page_has_a_row_for_each_spark_and_says_what_is_switched_off() -> None:
-    cells = [_cell("a", "3.5"), _cell("b", "4.1"), _cell("c", "4.1", "Airflow 3.2")]
+    later = replace(_cell("d", "4.2"), python="3.13")
+    cells = [_cell("a", "3.5"), _cell("b", "4.1"), _cell("c", "4.1", "Airflow 3.2"), later]
     outcomes = {
         "a": _outcome("a"),
         "b": _outcome("b", failed=("tests.core::test_x",)),
         "c": _outcome("c", stopped="pytest ended with 2"),
+        "d": _outcome("d"),
     }
 
     lines = page_of(cells, outcomes).splitlines()
 
-    assert lines[lines.index("| Spark | driver alone | Airflow 3.2 |") :][:4] == [
+    assert lines[lines.index("| Spark | driver alone | Airflow 3.2 |") :][:5] == [
         "| Spark | driver alone | Airflow 3.2 |",
         "|---|---|---|",
         "| 3.5 | 3 passed, 2 off |  |",
         "| 4.1 | 3 passed, 2 off, **1 failed** | not run to its end |",
+        "| 4.2 | Python 3.13: 3 passed, 2 off |  |",
     ]
     assert "| no variants / here | 2 |" in lines
     assert "- `tests.core::test_x`" in lines

@@ -132,6 +132,7 @@ def test_each_row_is_appended_once_by_two_runs(lake: Lake, table: Table) -> None
     assert lake.head().published == 2
 
 
+@pytest.mark.thorough
 def test_path_may_have_any_name(lake: Lake) -> None:
     table = Table(lake.spark, lake.path("my orders", "day=1%20 `new`"))
     for name in ("a", "b"):
@@ -168,6 +169,7 @@ def test_rows_land_when_the_block_ends_and_not_before(lake: Lake, table: Table) 
     assert table.lines() == ["a"]
 
 
+@pytest.mark.thorough
 def test_block_that_fails_after_the_write_lands_nothing(lake: Lake, table: Table) -> None:
     def fails(job: BookmarkedJob, how: Callable[[BookmarkedJob], object]) -> None:
         with job:
@@ -209,6 +211,7 @@ def test_run_without_new_input_writes_no_version(lake: Lake, table: Table) -> No
     assert table.lines() == ["a"]
 
 
+@pytest.mark.thorough
 def test_run_without_new_input_writes_what_it_is_asked_to(lake: Lake, table: Table) -> None:
     lake.put("a.txt", "a")
     run(lake)
@@ -233,7 +236,7 @@ def _by_first_letter(lake: Lake, job: BookmarkedJob) -> DataFrame:
     return lake.read(job).withColumn("p", F.substring("value", 1, 1))
 
 
-@pytest.mark.parametrize("by", ["path", "name"])
+@pytest.mark.parametrize("by", ["path", pytest.param("name", marks=pytest.mark.thorough)])
 def test_dynamic_overwrite_replaces_the_partitions_that_have_rows(lake: Lake, table: Table, by: str) -> None:
     target = table.path
     if by == "name":
@@ -248,7 +251,7 @@ def test_dynamic_overwrite_replaces_the_partitions_that_have_rows(lake: Lake, ta
     assert sorted(row["value"] for row in found.collect()) == ["a1", "b2"]
 
 
-@pytest.mark.parametrize("by", ["path", "name"])
+@pytest.mark.parametrize("by", ["path", pytest.param("name", marks=pytest.mark.thorough)])
 def test_replace_where_replaces_the_rows_of_its_condition(lake: Lake, table: Table, by: str) -> None:
     target = table.path if by == "path" else "replaced_where"
     lake.put("a.txt", "a1", "b1")
@@ -275,6 +278,7 @@ def test_table_by_its_name_is_appended_and_overwritten(lake: Lake) -> None:
     assert [written.location.rpartition("/")[2] for written in found.writes] == ["by_name"]
 
 
+@pytest.mark.thorough
 def test_new_columns_are_taken_where_the_script_says_so(lake: Lake, table: Table) -> None:
     lake.put("a.txt", "a")
     run(lake)
@@ -305,6 +309,7 @@ def test_what_others_do_to_the_table_in_between_changes_nothing(lake: Lake, tabl
     assert table.lines() == ["c"]
 
 
+@pytest.mark.thorough
 def test_files_are_staged_first_whatever_the_order_of_the_script(lake: Lake, table: Table) -> None:
     lake.put("a.txt", "a")
     with lake.job() as job:
@@ -315,7 +320,7 @@ def test_files_are_staged_first_whatever_the_order_of_the_script(lake: Lake, tab
     assert (table.lines(), len(lake.visible())) == (["a"], 1)
 
 
-@pytest.mark.parametrize("is_upsert", [False, True], ids=["append", "upsert"])
+@pytest.mark.parametrize("is_upsert", [False, pytest.param(True, marks=pytest.mark.thorough)], ids=["append", "upsert"])
 def test_what_is_written_at_the_end_counts_as_used(lake: Lake, table: Table, is_upsert: bool) -> None:
     lake.put("a.txt", "a", "b")
     with lake.job(on_unused="error") as job:
@@ -359,6 +364,7 @@ def test_upsert_replaces_rows_of_a_key_by_the_greatest_and_deletes(lake: Lake, t
     assert (stats["rows"], stats["removed_keys"], stats["upsert_keys"]) == (3, 1, ["id"])
 
 
+@pytest.mark.thorough
 def test_upsert_leaves_the_conf_of_the_session_alone(lake: Lake, table: Table) -> None:
     lake.spark.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")
     with lake.job() as job:
@@ -369,6 +375,7 @@ def test_upsert_leaves_the_conf_of_the_session_alone(lake: Lake, table: Table) -
 
 
 @pytest.mark.parametrize("rows", [[(9, "", 1)], []])
+@pytest.mark.thorough
 def test_upsert_that_changes_nothing_is_committed(
     lake: Lake, table: Table, rows: list[tuple[int, str, int | None]]
 ) -> None:
@@ -451,6 +458,7 @@ def test_second_output_that_commits_by_itself_is_refused_before_anything_lands(l
     assert table.lines() == []
 
 
+@pytest.mark.thorough
 def test_table_that_forgets_who_wrote_is_refused(lake: Lake, table: Table) -> None:
     lake.put("a.txt", "a")
     table.put()
@@ -508,6 +516,7 @@ def test_replay_and_clean_are_refused_with_the_reason(lake: Lake, table: Table) 
     assert table.lines() == ["a"]
 
 
+@pytest.mark.thorough
 def test_preview_names_the_tables_that_would_hold_rows_twice(lake: Lake, table: Table) -> None:
     lake.put("a.txt", "a")
     for name, mode in (("appends", "append"), ("replaces", "overwrite")):
@@ -517,6 +526,7 @@ def test_preview_names_the_tables_that_would_hold_rows_twice(lake: Lake, table: 
     assert [list(each.as_dict()["written_twice"]) for each in twice] == [[f"{table.path}-appends"], []]
 
 
+@pytest.mark.thorough
 def test_upstream_of_such_an_output_is_refused(lake: Lake, table: Table) -> None:
     lake.put("a.txt", "a")
     run(lake)
@@ -528,7 +538,7 @@ def test_upstream_of_such_an_output_is_refused(lake: Lake, table: Table) -> None
 # ---- pause and disable
 
 
-@pytest.mark.parametrize("option", ["pause", "disable"])
+@pytest.mark.parametrize("option", ["pause", pytest.param("disable", marks=pytest.mark.thorough)])
 def test_detached_run_appends_under_a_token_of_its_own(lake: Lake, table: Table, option: str) -> None:
     lake.put("a.txt", "a")
     run(lake)
@@ -542,6 +552,7 @@ def test_detached_run_appends_under_a_token_of_its_own(lake: Lake, table: Table,
     assert table.lines() == sorted(["a", "b", "b", *(["a"] if option == "disable" else [])])
 
 
+@pytest.mark.thorough
 def test_detached_run_overwrites_only_what_it_is_asked_to(lake: Lake, table: Table) -> None:
     lake.put("a.txt", "a")
     run(lake)
@@ -635,6 +646,7 @@ def test_driver_that_died_anywhere_leaves_each_row_once(lake: Lake, table: Table
     assert lake.staged("copy") == []
 
 
+@pytest.mark.thorough
 def test_run_that_is_taken_over_is_recorded_with_what_landed(lake: Lake, table: Table) -> None:
     drivers = Drivers(lake)
     lake.put("a.txt", "a", "b")
@@ -720,6 +732,7 @@ def test_driver_that_is_overtaken_while_it_writes_lands_nothing(lake: Lake, tabl
     assert table.lines() == ["a"]
 
 
+@pytest.mark.thorough
 def test_foreign_commits_around_a_death_change_nothing(lake: Lake, table: Table) -> None:
     drivers = Drivers(lake)
     lake.put("a.txt", "a")
@@ -731,6 +744,7 @@ def test_foreign_commits_around_a_death_change_nothing(lake: Lake, table: Table)
     assert table.lines() == ["a", "foreign"]
 
 
+@pytest.mark.thorough
 def test_landed_rows_of_a_run_that_a_reset_undid_come_again_and_are_counted(lake: Lake, table: Table) -> None:
     drivers = Drivers(lake)
     lake.put("a.txt", "a")
@@ -755,6 +769,7 @@ def test_process_without_spark_leaves_such_a_run_open(lake: Lake, table: Table) 
     assert table.lines() == ["a"]
 
 
+@pytest.mark.thorough
 def test_open_run_whose_table_is_gone_is_refused_and_kept(lake: Lake, table: Table) -> None:
     drivers = Drivers(lake)
     lake.put("a.txt", "a")
@@ -777,7 +792,9 @@ def cut_history(table: Table, *, below: int) -> None:
         (log / f".{version:020}.json.crc").unlink(missing_ok=True)
 
 
-@pytest.mark.parametrize("has_landed", [True, False], ids=["landed", "not_landed"])
+@pytest.mark.parametrize(
+    "has_landed", [True, pytest.param(False, marks=pytest.mark.thorough)], ids=["landed", "not_landed"]
+)
 def test_run_whose_history_was_cut_is_told_by_the_last_number(lake: Lake, table: Table, has_landed: bool) -> None:
     table.put()
     table.run("ALTER TABLE {table} SET TBLPROPERTIES ('delta.checkpointInterval' = '5')")

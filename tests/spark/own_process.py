@@ -8,6 +8,7 @@ import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 from xml.etree import ElementTree
 
 import pytest
@@ -35,9 +36,13 @@ def classic_environment() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if name != "SPARK_CONNECT_MODE_ENABLED"}
 
 
-def names_of(promises: ModuleType) -> list[str]:
-    """Return the names of the tests of a module."""
-    return [name for name in vars(promises) if name.startswith("test_")]
+def names_of(promises: ModuleType) -> list[Any]:
+    """Return the names of the tests of a module, each marked as thorough that is so there."""
+    return [
+        pytest.param(name, marks=[mark for mark in getattr(test, "pytestmark", []) if mark.name == "thorough"])
+        for name, test in vars(promises).items()
+        if name.startswith("test_")
+    ]
 
 
 def outcomes_of(promises: ModuleType, folder: Path, config: pytest.Config, **environment: str) -> dict[str, Outcome]:

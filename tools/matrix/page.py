@@ -10,11 +10,12 @@ if TYPE_CHECKING:
     from tools.matrix.cells import Cell
     from tools.matrix.outcome import Outcome
 
-_HEAD = """# What runs on what
+_PYTHON = "3.11"
+_HEAD = f"""# What runs on what
 
 `make matrix` installs each combination of the table in an environment of its own, runs the tests there, and writes this
 page. A combination without figures is none that is tested. Tests that are switched off ask for a feature that this
-version lacks; the reasons stand below.
+version lacks; the reasons stand below. Where nothing else is said, Python is {_PYTHON}.
 
 `make matrix ONLY=spark-3.5` runs one of them anew. Tests marked thorough, which show more of the same, are left out as
 in `make test`; `THOROUGH=1` runs them too.
@@ -34,12 +35,19 @@ def page_of(cells: Sequence[Cell], outcomes: Mapping[str, Outcome]) -> str:
 def _table(cells: Sequence[Cell], outcomes: Mapping[str, Outcome]) -> list[str]:
     rows = list(dict.fromkeys(cell.row for cell in cells))
     columns = list(dict.fromkeys(cell.column for cell in cells))
-    at = {(cell.row, cell.column): cell.name for cell in cells}
+    at = {(cell.row, cell.column): cell for cell in cells}
     lines = [f"| Spark | {' | '.join(columns)} |", f"|---|{'---|' * len(columns)}"]
     for row in rows:
-        found = [_figures(outcomes.get(at[row, column])) if (row, column) in at else "" for column in columns]
-        lines.append(f"| {row} | {' | '.join(found)} |")
+        found = [at.get((row, column)) for column in columns]
+        entries = ["" if cell is None else _python(cell) + _figures(outcomes.get(cell.name)) for cell in found]
+        lines.append(f"| {row} | {' | '.join(entries)} |")
     return lines
+
+
+def _python(cell: Cell) -> str:
+    """Return what a cell is headed with, whose column doesn't tell that its Python is a later one."""
+    is_told = cell.python == _PYTHON or cell.python in cell.column
+    return "" if is_told else f"Python {cell.python}: "
 
 
 def _figures(outcome: Outcome | None) -> str:
