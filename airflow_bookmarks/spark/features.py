@@ -60,6 +60,11 @@ def tells_last_action(spark: SparkSession) -> bool:
     return is_connect(spark)
 
 
+def has_own_sessions(spark: SparkSession) -> bool:
+    """Whether a session with a conf of its own can be made beside this one: on Spark Connect since PySpark 4.1."""
+    return not is_connect(spark) or hasattr(spark, "cloneSession")
+
+
 def interrupt(spark: SparkSession) -> None:
     """Stop what this session works on."""
     if is_connect(spark):

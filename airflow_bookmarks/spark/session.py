@@ -17,7 +17,7 @@ from airflow_bookmarks.core.errors import VersionMismatchError
 from airflow_bookmarks.files.access import FileAccess
 from airflow_bookmarks.files.hadoop.hdfs_settings import HdfsSettings
 from airflow_bookmarks.files.s3.settings import S3Settings
-from airflow_bookmarks.spark.features import SPARK_ERRORS, hidden_conf, lists_once, tells_observations
+from airflow_bookmarks.spark.features import SPARK_ERRORS, hidden_conf, is_connect, lists_once, tells_observations
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -80,6 +80,19 @@ def changed_conf(spark: SparkSession, values: Mapping[str, str]) -> Iterator[Non
                 changes[key].blocks -= 1
                 if changes[key].blocks == 0:
                     _put_back(spark, key, changes.pop(key).before)
+
+
+def whole_text(spark: SparkSession, error: Exception) -> str:
+    """Return the text of an error of Spark with its causes, as the stack of Java tells them.
+
+    Spark 4.2 says that a database could not be reached, and keeps in the stack alone why. A Spark Connect client shows
+    the stack by itself.
+    """
+    if is_connect(spark):
+        return str(error)
+    # An error asks the active session how it is told, which need not be the one that met it.
+    with changed_conf(SparkSession.getActiveSession() or spark, {"spark.sql.pyspark.jvmStacktrace.enabled": "true"}):
+        return str(error)
 
 
 @dataclass(slots=True)

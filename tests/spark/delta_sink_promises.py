@@ -321,6 +321,7 @@ def test_files_are_staged_first_whatever_the_order_of_the_script(lake: Lake, tab
 
 
 @pytest.mark.parametrize("is_upsert", [False, pytest.param(True, marks=pytest.mark.thorough)], ids=["append", "upsert"])
+@pytest.mark.needs("observations")
 def test_what_is_written_at_the_end_counts_as_used(lake: Lake, table: Table, is_upsert: bool) -> None:
     lake.put("a.txt", "a", "b")
     with lake.job(on_unused="error") as job:
@@ -331,6 +332,7 @@ def test_what_is_written_at_the_end_counts_as_used(lake: Lake, table: Table, is_
     assert table.lines() == ["a", "b"]
 
 
+@pytest.mark.needs("observations")
 def test_input_that_nothing_uses_keeps_rows_from_landing(lake: Lake, table: Table) -> None:
     lake.put("a.txt", "a")
     job = lake.job(on_unused="error").begin()
@@ -353,6 +355,7 @@ def people_in(table: Table) -> list[tuple[Any, ...]]:
     return sorted(map(tuple, table.frame().collect()))
 
 
+@pytest.mark.needs("own sessions")
 def test_upsert_replaces_rows_of_a_key_by_the_greatest_and_deletes(lake: Lake, table: Table) -> None:
     people(lake, (1, "old", 0), (3, "other", 0), (4, "gone", 0)).write.format("delta").save(table.path)
     rows = people(lake, (1, "a", 1), (1, "c", 3), (1, "b", None), (2, "d", 1), (5, "e", 4), (6, "f", 1))
@@ -365,6 +368,7 @@ def test_upsert_replaces_rows_of_a_key_by_the_greatest_and_deletes(lake: Lake, t
 
 
 @pytest.mark.thorough
+@pytest.mark.needs("own sessions")
 def test_upsert_leaves_the_conf_of_the_session_alone(lake: Lake, table: Table) -> None:
     lake.spark.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")
     with lake.job() as job:
@@ -376,6 +380,7 @@ def test_upsert_leaves_the_conf_of_the_session_alone(lake: Lake, table: Table) -
 
 @pytest.mark.parametrize("rows", [[(9, "", 1)], []])
 @pytest.mark.thorough
+@pytest.mark.needs("own sessions")
 def test_upsert_that_changes_nothing_is_committed(
     lake: Lake, table: Table, rows: list[tuple[int, str, int | None]]
 ) -> None:
@@ -390,6 +395,7 @@ def test_upsert_that_changes_nothing_is_committed(
 @pytest.mark.parametrize(
     ("rows", "said"), [([(1, "a", 1), (1, "b", 2)], "more than once"), ([(None, "a", 1)], "is NULL")]
 )
+@pytest.mark.needs("own sessions")
 def test_upsert_without_certain_keys_is_refused(
     lake: Lake, table: Table, rows: list[tuple[Any, str, int]], said: str
 ) -> None:
@@ -402,6 +408,7 @@ def test_upsert_without_certain_keys_is_refused(
     assert people_in(table) == []
 
 
+@pytest.mark.needs("own sessions")
 def test_upsert_by_a_driver_that_was_overtaken_changes_nothing(lake: Lake, table: Table) -> None:
     places: list[Failpoint] = []
 
@@ -419,6 +426,7 @@ def test_upsert_by_a_driver_that_was_overtaken_changes_nothing(lake: Lake, table
     assert (places, people_in(table)) == ([Failpoint.PLACED], [(1, "newer", 1)])
 
 
+@pytest.mark.needs("own sessions")
 def test_upsert_whose_driver_died_after_it_is_taken_over(lake: Lake, table: Table) -> None:
     for attempt, at in ((1, dies_at(Failpoint.STAGED)), (2, lambda _: None)):
         driver = DriverTable(lake.store.table)
@@ -829,6 +837,7 @@ def test_burn_spares_columns_that_the_table_makes_itself(lake: Lake) -> None:
 GUIDE = Path(__file__).parents[2] / "docs" / "guides" / "delta-writing.md"
 
 
+@pytest.mark.needs("own sessions")
 def test_scripts_of_the_guide_do_what_it_says(lake: Lake, tmp_path: Path) -> None:
     first, second = re.findall(r"```python\n(.*?)```", GUIDE.read_text(), re.DOTALL)
     place = tmp_path / "guide"

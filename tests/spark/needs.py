@@ -16,6 +16,7 @@ from airflow_bookmarks.core.errors import OptionError
 from airflow_bookmarks.spark.features import (
     SPARK_ERRORS,
     check_format,
+    has_own_sessions,
     hidden_conf,
     is_connect,
     lists_once,
@@ -100,6 +101,10 @@ def _without_identity_columns(spark: SparkSession) -> str:
     return ""
 
 
+def _without_own_sessions(spark: SparkSession) -> str:
+    return "" if has_own_sessions(spark) else "no sessions with a conf of their own: this Spark Connect can't make one"
+
+
 @cache
 def _without_whole_errors(spark: SparkSession) -> str:
     try:
@@ -116,6 +121,7 @@ MISSING: Mapping[str, Callable[[SparkSession], str]] = {
     "identity columns": _without_identity_columns,
     "kept plans": _without_kept_plans,
     "listing once": _without_listing_once,
+    "own sessions": _without_own_sessions,
     "observations": _without_observations,
     "whole errors": _without_whole_errors,
     "secrets": _without_secrets,

@@ -57,7 +57,8 @@ def outcomes_of(promises: ModuleType, folder: Path, config: pytest.Config, **env
     done = subprocess.run(
         command, capture_output=True, text=True, timeout=STUCK_S, check=False, env={**os.environ, **environment}
     )
-    assert report.exists(), done.stdout + done.stderr
+    # Tests may fail, one by one; anything else is no word about them.
+    assert done.returncode in (0, 1), done.stdout + done.stderr
     found: dict[str, Outcome] = {}
     for case in ElementTree.parse(report).iter("testcase"):  # noqa: S314 - our own report
         outcome = found.setdefault(case.attrib["name"].partition("[")[0], Outcome())

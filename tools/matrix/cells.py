@@ -14,6 +14,8 @@ _DRIVER_TESTS = (
 )
 _RUNTIME = ("tests/spark",)
 _WITH_3_5 = ("numpy==1.26.4", "pandas==2.3.3", "pyarrow==17.0.0")  # its Connect client wants NumPy 1
+# The oldest boto3 and numpy that a driver meets: those of AWS Glue 5.0, on the Spark it has.
+_OLDEST = ("boto3==1.34.131", "botocore==1.34.131", "s3transfer==0.10.1")
 _DRIVER = ("tests/core", "tests/store", "tests/sources", "tests/sinks", "tests/lifecycle", "tests/testing")
 _WORKER = ("tests/airflow", "tests/operators", "tests/plugin", "tests/cli/test_cli.py")
 
@@ -136,7 +138,7 @@ def _wheel(python: str) -> Cell:
 
 
 CELLS: tuple[Cell, ...] = (
-    _classic("3.5", "3.5.9", *_WITH_3_5),
+    _classic("3.5", "3.5.9", *_WITH_3_5, *_OLDEST),
     # Each Python runs a driver, and each Spark a Python: not each of both with each of the other.
     _classic("4.0", "4.0.5", python="3.12"),
     _classic("4.1", "4.1.3"),
@@ -145,21 +147,15 @@ CELLS: tuple[Cell, ...] = (
     _connect("4.0", "4.0.5"),
     _connect("4.1", "4.1.3"),
     _connect("4.2", "4.2.0"),
-    # The oldest of both that a driver meets: those of AWS Glue 5.0, on the Spark it has.
+    # `spark-3.5` has these, too: its tests are those of the runtime.
     Cell(
         name="driver-oldest",
         row="3.5",
         column="oldest boto3 and numpy",
         python="3.11",
         requirements=(*_DRIVER_TESTS, "pyspark"),
-        tests=(*_DRIVER, *_RUNTIME),
-        overrides=(
-            "pyspark[connect]==3.5.9",
-            *_WITH_3_5,
-            "boto3==1.34.131",
-            "botocore==1.34.131",
-            "s3transfer==0.10.1",
-        ),
+        tests=_DRIVER,
+        overrides=("pyspark[connect]==3.5.9", *_WITH_3_5, *_OLDEST),
     ),
     _clusters("3.5"),
     _clusters("4.2"),

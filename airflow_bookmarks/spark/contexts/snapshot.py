@@ -172,7 +172,7 @@ class _SparkSnapshots:
         label, spark, files = self.scope.label, self.scope.spark, self.open_files(uri)
         source = self.table.relation.sql(self._dialect)
         properties = dict(self.properties) if opening is None else {**self.properties, "sessionInitStatement": opening}
-        with driver_needed(properties):
+        with driver_needed(spark, properties):
             frame = spark.read.jdbc(self.url, source, predicates=list(self._parts(source)), properties=properties)
         check_columns(frame.schema, self.table.keys, label)
         folder = files.canonical(uri)

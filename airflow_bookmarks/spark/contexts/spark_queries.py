@@ -11,6 +11,7 @@ from airflow_bookmarks.databases.database import session_settings
 from airflow_bookmarks.databases.dialects import dialect_named
 from airflow_bookmarks.spark.features import SPARK_ERRORS
 from airflow_bookmarks.spark.readers.jdbc import NOT_LET_IN, spark_url
+from airflow_bookmarks.spark.session import whole_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,8 +20,11 @@ if TYPE_CHECKING:
 
     from airflow_bookmarks.databases.login import DatabaseLogin
 
-# What Java says of an error: the class, and the first line of its text.
-_CAUSE = re.compile(r"(?:^|[\s:])(?:\w+\.)+\w*(?:Exception|Error): ([^\n]+)")
+# What Java says of an error: the class, and the first line of its text. That of the database comes before Spark's own,
+# which may say no more than that it failed.
+_ERROR = r"(?:\w+\.)+\w*(?:Exception|Error): ([^\n]+)"
+_CAUSE = re.compile(rf"Caused by: (?!org\.apache\.spark\.){_ERROR}")
+_FIRST = re.compile(rf"(?:^|[\s:]){_ERROR}")
 # JDBC tells no codes in a text; these are what databases say to who may not see something.
 _DENIED = re.compile(r"permission (?:was )?denied|ORA-0*942\b|you need \(at least one of\)", re.IGNORECASE)
 
@@ -43,10 +47,10 @@ class SparkQueries:
             return [tuple(row) for row in frame.collect()]
         except SPARK_ERRORS as error:
             # Not with its cause: the text of that holds the properties of the connection.
-            raise self._refused(str(error)) from None
+            raise self._refused(whole_text(self._spark, error)) from None
 
     def _refused(self, text: str) -> DatabaseError:
-        found = _CAUSE.search(text)
+        found = _CAUSE.search(text) or _FIRST.search(text)
         said = found[1] if found is not None else text.strip().partition("\n")[0]
         if self._login.password:
             said = said.replace(self._login.password, MARK)

@@ -14,6 +14,7 @@ from airflow_bookmarks.databases.database import reading_settings
 from airflow_bookmarks.databases.dialects import dialect_named
 from airflow_bookmarks.databases.login import WITHOUT_LOGIN
 from airflow_bookmarks.spark.features import SPARK_ERRORS
+from airflow_bookmarks.spark.session import whole_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -63,7 +64,7 @@ class TableReader:
         dialect = dialect_named(self.dialect)
         condition = plan.window.condition(dialect, plan.leads_to.table)
         parts = [condition] if plan.is_empty else [f"({condition}) AND {each}" for each in self._parts(plan, condition)]
-        with driver_needed(self.properties):
+        with driver_needed(spark, self.properties):
             frame = spark.read.jdbc(self.url, plan.source, predicates=parts, properties=dict(self.properties))
             _ = frame.schema  # Spark Connect looks for the driver now
         return frame
@@ -99,10 +100,11 @@ def ranges_of(connect: Connect, dialect: Dialect, source: str, name: str, condit
 
 
 @contextmanager
-def driver_needed(properties: Mapping[str, str]) -> Iterator[None]:
+def driver_needed(spark: SparkSession, properties: Mapping[str, str]) -> Iterator[None]:
     """Say how Spark gets a driver of JDBC, if it has none, and how a login, if that finds none.
 
     Args:
+        spark: the session that reads or writes in the block.
         properties: those of Spark's JDBC source.
 
     Raises:
@@ -113,13 +115,14 @@ def driver_needed(properties: Mapping[str, str]) -> Iterator[None]:
         yield
     except SPARK_ERRORS as error:
         # "...Exception: org.x.Driver", and of Connect with Spark 3.5 "(...Exception) org.x.Driver".
-        if re.search(rf"ClassNotFoundException\W+{re.escape(driver)}\b", str(error)):
+        text = whole_text(spark, error)
+        if re.search(rf"ClassNotFoundException\W+{re.escape(driver)}\b", text):
             package = _PACKAGES.get(driver, "<the Maven coordinates of the driver>")
             raise OptionError(
                 f"Spark has no JDBC driver {driver}. Nothing was committed. Give packages={package!r} to the operator "
                 "or to spark-submit (--packages), or set spark.jars.packages before the session is made."
             ) from error
-        found = NOT_LET_IN.search(str(error))
+        found = NOT_LET_IN.search(text)
         if found is None or {"user", "password"} & properties.keys():
             raise
         raise OptionError(

@@ -18,7 +18,7 @@ from pyspark.sql import functions as F
 
 from airflow_bookmarks.core.database.upsert import DELETED
 from airflow_bookmarks.core.errors import OptionError
-from airflow_bookmarks.spark.features import is_connect, session_conf
+from airflow_bookmarks.spark.features import has_own_sessions, is_connect, session_conf
 from airflow_bookmarks.spark.sinks.delta_session import sql_of
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def check_can_merge(what: str, spark: SparkSession, columns: Sequence[str], upse
     Raises:
         OptionError: it can't, or it has not.
     """
-    if is_connect(spark) and not hasattr(spark, "cloneSession"):
+    if not has_own_sessions(spark):
         raise OptionError(
             f"{what}: upsert(...) into a Delta table runs in a session of its own, and the Spark Connect client "
             f"{spark.version} can't make one. {_LEFT} Run the job on a classic session, or with PySpark 4.1 or later "

@@ -139,7 +139,7 @@ class JdbcTable:
 
     def _append(self, frame: DataFrame, staged: StagePlace) -> None:
         properties = self._properties()
-        with driver_needed(properties):
+        with driver_needed(frame.sparkSession, properties):
             writer = frame.write.mode("append").options(**self.options)
             writer.jdbc(spark_url(self.login), staged.loading.sql(self.login.dialect), properties=properties)
 
