@@ -183,3 +183,11 @@ def open_one_filesystem(paths: Sequence[str]) -> FileSystem:
             "read up to its last run before that (until=), then the rest."
         )
     return files
+
+
+def canonical_folder(location: str) -> str:
+    """Return a folder as paths of this package are, or as it is where only Spark reaches it."""
+    try:
+        return open_filesystem(location).canonical(location)
+    except OptionError:
+        return location

@@ -9,6 +9,7 @@
     files/     the sink of files: staged in a folder, published by moves
     jdbc/      the sink of tables: staged in a table, published by a transaction
     delta/     the sink of Delta tables: lands by itself, in one commit of the table
+    iceberg/   the sink of Iceberg tables: staged in a snapshot, brought into the table after the commit
 
 The DataFrame is written by `spark/sinks`; what is here needs no script.
 """

@@ -672,8 +672,9 @@ class BookmarkedJob:
         """
         raise MisuseError(
             f"job {self.name!r}: writeTo({table!r}) can't be part of the commit. Nothing was written or changed. Write "
-            "a Delta table with job.write(frame, name).delta(table), files with .save(path), or another table with "
-            "frame.writeTo(...), at least once: job.run_token tells the rows of a run."
+            "a Delta or Iceberg table with job.write(frame, name).delta(table) or .iceberg(table), files with "
+            ".save(path), or another table with frame.writeTo(...), at least once: job.run_token tells the rows of a "
+            "run."
         )
 
     @property

@@ -16,6 +16,7 @@ from airflow_bookmarks.lifecycle.run.detached import DetachedRun
 from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
 from airflow_bookmarks.lifecycle.run.replay import ReplayRun
 from airflow_bookmarks.sinks.delta.sink import DeltaSink
+from airflow_bookmarks.sinks.iceberg.sink import IcebergSink
 from airflow_bookmarks.sinks.registry import SINKS
 from airflow_bookmarks.store.bookmark_store import BookmarkStore
 
@@ -84,15 +85,16 @@ def show_log() -> None:
 
 
 def sinks_of(spark: SparkSession | None) -> SinkRegistry:
-    """Return the kinds of sink as a driver knows them: with its session it also settles what Delta tables were given.
+    """Return the kinds of sink as a driver knows them: its session also settles what Delta and Iceberg tables got.
 
     Recovery comes before the script names its outputs, so the session is there from the beginning.
     """
     if spark is None:
         return SINKS
     from airflow_bookmarks.spark.sinks.delta_session import SessionTables
+    from airflow_bookmarks.spark.sinks.iceberg_session import IcebergSession
 
-    return SINKS.extended(DeltaSink(SessionTables(spark)))
+    return SINKS.extended(DeltaSink(SessionTables(spark)), IcebergSink(IcebergSession(spark)))
 
 
 def begin_run(

@@ -14,7 +14,7 @@ from airflow_bookmarks.core.option import Option
 from airflow_bookmarks.files.access import by_own_access
 from airflow_bookmarks.files.opener import open_filesystem
 from airflow_bookmarks.sinks.delta.target import DeltaTarget
-from airflow_bookmarks.sinks.failure import DELTA_SINK
+from airflow_bookmarks.sinks.failure import DELTA_SINK, ICEBERG_SINK
 from airflow_bookmarks.sinks.staging import Mode, Staged
 from airflow_bookmarks.spark.features import check_format
 from airflow_bookmarks.spark.readers.by_format import set_option
@@ -22,6 +22,7 @@ from airflow_bookmarks.spark.readers.format import FORMATS
 from airflow_bookmarks.spark.sinks.deletes import with_deletes
 from airflow_bookmarks.spark.sinks.delta import DeltaTable
 from airflow_bookmarks.spark.sinks.files import FileSink
+from airflow_bookmarks.spark.sinks.iceberg import IcebergTable
 from airflow_bookmarks.spark.sinks.jdbc import JdbcTable, upsert_of
 from airflow_bookmarks.spark.spark_names import OF_DELTA_WRITES, WITHOUT_EFFECT, by_name, is_of_writer
 from airflow_bookmarks.spark.use import RunningJob
@@ -125,15 +126,15 @@ class BookmarkedWriter:
         return self._job.access
 
     def format(self, source: str) -> BookmarkedWriter:
-        """Set the format: avro, csv, delta, json, orc, parquet (default), text or xml.
+        """Set the format: avro, csv, delta, iceberg, json, orc, parquet (default), text or xml.
 
         Raises:
             OptionError: another format.
         """
-        if source.lower() not in (*FORMATS, DELTA_SINK):
+        if source.lower() not in (*FORMATS, DELTA_SINK, ICEBERG_SINK):
             raise self._refused(
-                f"format {source!r} is no managed sink; known are {', '.join(FORMATS)}, delta, and tables of a "
-                "database by .jdbc(url, table)"
+                f"format {source!r} is no managed sink; known are {', '.join(FORMATS)}, delta, iceberg, and tables of "
+                "a database by .jdbc(url, table)"
             )
         self._format = source.lower()
         return self
@@ -188,14 +189,14 @@ class BookmarkedWriter:
         order_by: str | Iterable[str] | None = None,
         deletes: DataFrame | None = None,
     ) -> BookmarkedWriter:
-        """Let rows replace those of the table that have the same key; for `jdbc` and `delta`, in mode "append".
+        """Let rows replace those of the table that have the same key; for `jdbc`, `delta`, `iceberg`, mode "append".
 
         Args:
-            keys: the columns of a primary key or a unique index of the table; of a Delta table, any. A row with NULL in
+            keys: the columns of a primary key or a unique index; of a Delta or Iceberg table, any. A row with NULL in
                 one of them is an error, in the delete set as well.
             order_by: of several rows for a key the one with the greatest values in these columns counts, as the
-                database (for Delta, Spark) compares them; NULL is lower than any. Without it several rows for a key are
-                an error.
+                database (for the others, Spark) compares them; NULL is lower than any. Without it several rows for a
+                key are an error.
             deletes: rows with the keys to delete, such as `frame.deletes`; of their columns only `keys` and `order_by`
                 are used. A key that is both written and deleted: the greatest `order_by` decides, and of a tie the
                 row counts; without `order_by` it is an error. A key that is not there is no error.
@@ -239,11 +240,14 @@ class BookmarkedWriter:
             if self._format == DELTA_SINK:
                 self._write_delta(DeltaTarget(path, is_path=True))
                 return
+            if self._format == ICEBERG_SINK:
+                raise self._refused("an Iceberg table has a name in a catalog: .iceberg(table)")
             self._check_no_delta_options("files")
             if self._upsert is not None:
                 given = "upsert(...)" if self._deletes is None else "upsert(..., deletes=...)"
                 raise self._refused(
-                    f"{given} can't be done with files; rows of a table have keys: .jdbc(url, table) or .delta(table)"
+                    f"{given} can't be done with files; rows of a table have keys: .jdbc(url, table), .delta(table) or "
+                    ".iceberg(table)"
                 )
             self._stage(path)
 
@@ -318,6 +322,68 @@ class BookmarkedWriter:
             self.options(**options)
             self._write_delta(DeltaTarget.parse(path_or_table))
 
+    @by_own_access
+    def iceberg(
+        self, table: str, mode: str | None = None, partitionBy: str | list[str] | None = None, **options: Any
+    ) -> None:
+        """Stage the frame in a snapshot of an Iceberg table, which the publish brings in after the commit.
+
+        The table needs the property `write.wap.enabled` = true. Until the publish nobody reads the rows; a tag with the
+        name of the run keeps them from expiring. A table that is not there is made now, empty, with the columns of the
+        frame. A run may have any number of such outputs.
+
+        Args:
+            table: its name in a catalog of Spark: "lake.sales.orders".
+            mode: "append" (default) or "overwrite": the whole table; with `partitionOverwriteMode=dynamic` the
+                partitions that the frame has rows of. Iceberg takes an append whatever others have committed since it
+                was staged; an overwrite of partitions, where they have not touched these; an overwrite of the whole
+                table or an upsert, where they have committed nothing.
+            partitionBy: the partition columns of a table that is made; one that is there has to have these.
+            options: those of Iceberg's writer, such as mergeSchema; not branch and wap-id.
+
+        Raises:
+            OptionError: this Spark has no Iceberg, or not its statements; the table is none of Iceberg, or a run can't
+                stage in it; an option can't be used; a pause or disable run, which has no commit.
+            PublishError: what was written is not staged.
+            MisuseError: an output of that name exists already.
+
+        Example:
+            job.write(orders, "orders").iceberg("lake.sales.orders")
+        """
+        with self._job.active_run.writing(self._name):
+            if mode is not None:
+                self.mode(mode)
+            if partitionBy is not None:
+                self.partitionBy(partitionBy)
+            self.options(**options)
+            self._check_no_delta_options("an Iceberg table")
+            if self._staging is not None:
+                raise self._refused("staging= is for files and tables of a database; an Iceberg table stages in itself")
+            self._stage_iceberg(table)
+
+    def _stage_iceberg(self, name: str) -> None:
+        run, what = self._job.active_run, f"job {self._job.name!r}, output {self._name!r}"
+        table = IcebergTable.open(
+            what,
+            self._frame,
+            name,
+            mode=self._table_mode(),
+            partition_by=self._partition_by,
+            options=self._options,
+            upsert=self._upsert,
+        )
+        self._job.check_target(table.location, overwrites=table.is_overwrite)
+        frame = self._frame
+        if self._upsert is not None and self._deletes is not None:
+            frame = with_deletes(frame, self._deletes, self._upsert, what)
+        place = run.place(self._name, table.request(self._when_empty))
+        uses = self._job.uses
+        query = uses.query_of_write(frame)
+        made_from = uses.made_from(query, frame.sparkSession)
+        with uses.of_write(query):
+            staged = table.write(frame, place, is_observed=uses.is_observing)
+        run.staged(self._name, replace(staged, made_from=made_from))
+
     def _write_delta(self, target: DeltaTarget) -> None:
         what = f"job {self._job.name!r}, output {self._name!r}"
         if self._staging is not None:
@@ -333,7 +399,7 @@ class BookmarkedWriter:
             what,
             self._frame,
             target,
-            mode=self._delta_mode(),
+            mode=self._table_mode(),
             partition_by=self._partition_by,
             options=self._options,
             upsert=self._upsert,
@@ -370,7 +436,7 @@ class BookmarkedWriter:
             "uncounted" if staged.rows is None else staged.rows,
         )
 
-    def _delta_mode(self) -> Mode:
+    def _table_mode(self) -> Mode:
         if self._mode is not Mode.OVERWRITE:
             if self._overwrite_mode == "dynamic":
                 raise self._refused(f"partitionOverwriteMode has no effect in mode {self._mode.value!r}")
@@ -493,23 +559,24 @@ class BookmarkedWriter:
         partitionBy: str | list[str] | None = None,
         **options: Any,
     ) -> None:
-        """Write to a Delta table, as `delta(name)`; refuse a table of another format.
+        """Write to a Delta or Iceberg table, as `delta(name)` or `iceberg(name)`; refuse a table of another format.
 
         Raises:
             OptionError: the format is another one, whose files would be visible before the commit; see `delta`.
         """
-        if (format or self._format).lower() != DELTA_SINK:
+        wanted = (format or self._format).lower()
+        if wanted not in (DELTA_SINK, ICEBERG_SINK):
             raise self._refused(
                 f"saveAsTable({name!r}) can't be staged; save to the table's folder with .save(path), or write to a "
-                "Delta table with .delta(name)"
+                "Delta table with .delta(name), to an Iceberg table with .iceberg(name)"
             )
-        self.delta(name, mode, partitionBy, **options)
+        (self.delta if wanted == DELTA_SINK else self.iceberg)(name, mode, partitionBy, **options)
 
     def insertInto(self, name: str, *args: Any, **kwargs: Any) -> NoReturn:
         """Refuse: a table's files would be visible before the commit, and one of Delta would get them twice."""
         raise self._refused(
             f"insertInto({name!r}) can't be staged; save to the table's folder with .save(path), or write to a Delta "
-            "table with .delta(name)"
+            "table with .delta(name), to an Iceberg table with .iceberg(name)"
         )
 
     def _publish_mode(self) -> Mode:

@@ -51,6 +51,7 @@ from airflow_bookmarks.store.blobs import BlobStore
 from airflow_bookmarks.store.bookmark_store import BookmarkStore
 from airflow_bookmarks.testing.crash import DriverTable, SimulatedCrash
 from airflow_bookmarks.testing.sink_conformance import JOB, CommittingSinkConformance
+from tests.spark.drivers import Drivers, dies_at
 from tests.spark.lake import Lake, OpenSession
 from tools.jars import fetch_for_spark
 
@@ -576,47 +577,8 @@ def test_detached_run_overwrites_only_what_it_is_asked_to(lake: Lake, table: Tab
 # ---- recovery
 
 
-@dataclass
-class Drivers:
-    """Attempts of one execution, each of which may die at a point: its process is gone, with all that it would tidy."""
-
-    lake: Lake
-
-    def attempt(self, number: int, at: Callable[[Failpoint], None] | None = None, run_id: str = "task") -> None:
-        """Make an attempt that copies new lines to files and to the table."""
-        driver = DriverTable(self.lake.store.table)
-
-        def hook(point: Failpoint) -> None:
-            if at is None:
-                return
-            try:
-                at(point)
-            except SimulatedCrash:
-                driver.is_dead = True
-                raise
-
-        store = BookmarkStore(driver, self.lake.store.namespace)
-        with runs_in(lambda _: RunEnvironment(at=hook)):
-            job = BookmarkedJob(self.lake.spark, "copy", store=store, run_id=run_id, attempt=number)
-            with job:
-                lines = self.lake.read(job)
-                job.write(lines, "out").delta(self.lake.path("orders"))
-                job.write(lines, "files").text(self.lake.path("copy"))
-
-    def files(self) -> list[str]:
-        root = Path(self.lake.path("copy"))
-        return sorted(line for name in self.lake.visible() for line in (root / name).read_text().splitlines())
-
-
-def dies_at(wanted: Failpoint, nth: int = 1) -> Callable[[Failpoint], None]:
-    seen: list[Failpoint] = []
-
-    def at(point: Failpoint) -> None:
-        seen.append(point)
-        if seen.count(wanted) == nth:
-            raise SimulatedCrash(wanted)
-
-    return at
+def drivers_of(lake: Lake) -> Drivers:
+    return Drivers(lake, lambda job, lines: job.write(lines, "out").delta(lake.path("orders")))
 
 
 # The second place is that of the table, since files are staged first; and so is what is staged second.
@@ -641,7 +603,7 @@ DEATHS = [
 
 @pytest.mark.parametrize(("point", "nth"), DEATHS)
 def test_driver_that_died_anywhere_leaves_each_row_once(lake: Lake, table: Table, point: Failpoint, nth: int) -> None:
-    drivers = Drivers(lake)
+    drivers = drivers_of(lake)
     lake.put("a.txt", "a", "b")
     with pytest.raises(SimulatedCrash):
         drivers.attempt(1, dies_at(point, nth))
@@ -656,7 +618,7 @@ def test_driver_that_died_anywhere_leaves_each_row_once(lake: Lake, table: Table
 
 @pytest.mark.thorough
 def test_run_that_is_taken_over_is_recorded_with_what_landed(lake: Lake, table: Table) -> None:
-    drivers = Drivers(lake)
+    drivers = drivers_of(lake)
     lake.put("a.txt", "a", "b")
     with pytest.raises(SimulatedCrash):
         drivers.attempt(1, dies_at(Failpoint.STAGED, 2))
@@ -670,7 +632,7 @@ def test_run_that_is_taken_over_is_recorded_with_what_landed(lake: Lake, table: 
 def test_heir_that_dies_between_burn_and_look_leaves_each_row_once(
     lake: Lake, table: Table, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    drivers = Drivers(lake)
+    drivers = drivers_of(lake)
     lake.put("a.txt", "a")
     with pytest.raises(SimulatedCrash):
         drivers.attempt(1, dies_at(Failpoint.STAGED, 2))
@@ -689,7 +651,7 @@ def test_heir_that_dies_between_burn_and_look_leaves_each_row_once(
 
 
 def test_driver_that_was_overtaken_before_its_write_lands_nothing(lake: Lake, table: Table) -> None:
-    drivers = Drivers(lake)
+    drivers = drivers_of(lake)
     lake.put("a.txt", "a")
     places: list[Failpoint] = []
 
@@ -742,7 +704,7 @@ def test_driver_that_is_overtaken_while_it_writes_lands_nothing(lake: Lake, tabl
 
 @pytest.mark.thorough
 def test_foreign_commits_around_a_death_change_nothing(lake: Lake, table: Table) -> None:
-    drivers = Drivers(lake)
+    drivers = drivers_of(lake)
     lake.put("a.txt", "a")
     with pytest.raises(SimulatedCrash):
         drivers.attempt(1, dies_at(Failpoint.STAGED, 2))
@@ -754,7 +716,7 @@ def test_foreign_commits_around_a_death_change_nothing(lake: Lake, table: Table)
 
 @pytest.mark.thorough
 def test_landed_rows_of_a_run_that_a_reset_undid_come_again_and_are_counted(lake: Lake, table: Table) -> None:
-    drivers = Drivers(lake)
+    drivers = drivers_of(lake)
     lake.put("a.txt", "a")
     drivers.attempt(1, run_id="first")
     lake.put("b.txt", "b")
@@ -766,7 +728,7 @@ def test_landed_rows_of_a_run_that_a_reset_undid_come_again_and_are_counted(lake
 
 
 def test_process_without_spark_leaves_such_a_run_open(lake: Lake, table: Table) -> None:
-    drivers = Drivers(lake)
+    drivers = drivers_of(lake)
     lake.put("a.txt", "a")
     with pytest.raises(SimulatedCrash):
         drivers.attempt(1, dies_at(Failpoint.STAGED, 2))
@@ -779,7 +741,7 @@ def test_process_without_spark_leaves_such_a_run_open(lake: Lake, table: Table) 
 
 @pytest.mark.thorough
 def test_open_run_whose_table_is_gone_is_refused_and_kept(lake: Lake, table: Table) -> None:
-    drivers = Drivers(lake)
+    drivers = drivers_of(lake)
     lake.put("a.txt", "a")
     with pytest.raises(SimulatedCrash):
         drivers.attempt(1, dies_at(Failpoint.PLACED, 2))
@@ -806,7 +768,7 @@ def cut_history(table: Table, *, below: int) -> None:
 def test_run_whose_history_was_cut_is_told_by_the_last_number(lake: Lake, table: Table, has_landed: bool) -> None:
     table.put()
     table.run("ALTER TABLE {table} SET TBLPROPERTIES ('delta.checkpointInterval' = '5')")
-    drivers = Drivers(lake)
+    drivers = drivers_of(lake)
     lake.put("a.txt", "a")
     drivers.attempt(1, run_id="before")
     lake.put("b.txt", "b")

@@ -94,6 +94,10 @@ def _is_whole_number(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
+def _is_id(value: object) -> bool:
+    return isinstance(value, str) and value.isascii() and value.isdigit()
+
+
 def _is_flag(value: object) -> bool:
     return isinstance(value, bool)
 
@@ -143,6 +147,8 @@ KNOWN: Mapping[str, tuple[Check, str]] = {
     "removed_keys": _SIZE,
     "is_path": _FLAG,
     "version_before": _SIZE,
+    "snapshot_before": (_is_id, "no id of a snapshot"),
+    "snapshot_staged": (_is_id, "no id of a snapshot"),
     "replaces_part": _FLAG,
     "table_folder": _TEXT,
     "options": (_is_map, "no map"),

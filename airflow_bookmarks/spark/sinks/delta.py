@@ -10,23 +10,25 @@ from pyspark.sql import functions as F
 
 from airflow_bookmarks.core.errors import FencedError, OptionError
 from airflow_bookmarks.core.rules.mode import Mode
-from airflow_bookmarks.files.opener import open_filesystem
+from airflow_bookmarks.files.opener import canonical_folder, open_filesystem
 from airflow_bookmarks.sinks.delta.tables import search
 from airflow_bookmarks.sinks.delta.target import DeltaOutput
 from airflow_bookmarks.sinks.delta.token import DeltaToken
 from airflow_bookmarks.sinks.failure import DELTA_SINK
 from airflow_bookmarks.sinks.staging import Staged, StagingRequest
 from airflow_bookmarks.spark.features import SPARK_ERRORS
-from airflow_bookmarks.spark.sinks.delta_merge import check_can_merge, check_keys, kept, merge
 from airflow_bookmarks.spark.sinks.delta_session import (
     RETENTION,
     SessionTables,
     TableDetail,
     append,
+    conf_of,
     is_taken,
     options_of,
+    sql_of,
     uri_of,
 )
+from airflow_bookmarks.spark.sinks.merge import check_can_merge, check_keys, kept, merge
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -100,7 +102,7 @@ class DeltaTable:
     @property
     def location(self) -> str:
         """The folder of the table."""
-        return self.target.name if self.target.is_path else _folder(self.detail.location)
+        return self.target.name if self.target.is_path else canonical_folder(self.detail.location)
 
     @property
     def is_overwrite(self) -> bool:
@@ -174,7 +176,7 @@ class DeltaTable:
             if self.upsert is None:
                 self._write(frame, {**self.options, **options_of(token)})
             else:
-                merge(frame, self.target, token, self.upsert)
+                merge(frame, sql_of(self.target), conf_of(token), self.upsert)
         except SPARK_ERRORS as error:
             if not is_taken(error):
                 raise
@@ -226,14 +228,6 @@ def _asked(what: str, tables: SessionTables, target: DeltaTarget) -> TableDetail
         return tables.detail(target)
     except OptionError as error:
         raise OptionError(f"{what}: {str(error).rstrip('.')}. {_LEFT}") from error
-
-
-def _folder(location: str) -> str:
-    """Return a folder as paths of this package are, or as it is where only Spark reaches it."""
-    try:
-        return open_filesystem(location).canonical(location)
-    except OptionError:
-        return location
 
 
 def _canonical(what: str, target: DeltaTarget) -> DeltaTarget:

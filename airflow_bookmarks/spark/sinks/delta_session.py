@@ -173,6 +173,15 @@ def options_of(token: DeltaToken) -> dict[str, str]:
     return {"txnAppId": token.application, "txnVersion": str(token.number), "userMetadata": str(token)}
 
 
+def conf_of(token: DeltaToken) -> dict[str, str]:
+    """Return the conf of a session by which its next statement commits under a token."""
+    return {
+        "spark.databricks.delta.write.txnAppId": token.application,
+        "spark.databricks.delta.write.txnVersion": str(token.number),
+        "spark.databricks.delta.commitInfo.userMetadata": str(token),
+    }
+
+
 def sql_of(target: DeltaTarget) -> str:
     """Return how SQL names a table."""
     if not target.is_path:

@@ -347,6 +347,9 @@ def _last_plan(survey: Survey, ctx: str) -> PlanEntry | None:
 
 
 _MEND = "Nothing to do if that is intended. To check it, use a version or a package that knows the kind."
+_MEND_WITHOUT_SPARK = (
+    "Nothing to do: the Spark of the job's next run reaches it, and asks it what is there before it writes."
+)
 
 
 def examine_kinds(survey: Survey) -> Iterator[Finding]:
@@ -368,7 +371,8 @@ def examine_kinds(survey: Survey) -> Iterator[Finding]:
     yield from _open_runs(survey)
     for name, sink, target in sorted(sinks):
         what = f"output {name!r} is written to {target!r} by a sink of kind {sink!r}: what lies there was not looked at"
-        yield Finding("kind-unknown", survey.job, Severity.NOTICE, what, target, _MEND)
+        mend = _MEND if SINKS.find(sink) is None else _MEND_WITHOUT_SPARK
+        yield Finding("kind-unknown", survey.job, Severity.NOTICE, what, target, mend)
 
 
 def _open_runs(survey: Survey) -> Iterator[Finding]:

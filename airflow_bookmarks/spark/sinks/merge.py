@@ -1,8 +1,8 @@
-"""Upsert a DataFrame into a Delta table by MERGE, in one commit under the token of the run.
+"""Upsert a DataFrame into a Delta or Iceberg table by MERGE, in one commit under the token of the run.
 
 MERGE takes its token from the conf of the session alone, and what else writes in a session with that conf would carry
-it too, and be skipped. So a session of its own runs the statement: it has the conf of the script's session, and sees
-its rows by a view that all sessions of the application share.
+it too. So a session of its own runs the statement: it has the conf of the script's session, and sees its rows by a view
+that all sessions of the application share.
 
     rows + delete set -> kept as they are (once evaluated) -> the newest of each key -> MERGE
 """
@@ -19,16 +19,13 @@ from pyspark.sql import functions as F
 from airflow_bookmarks.core.database.upsert import DELETED
 from airflow_bookmarks.core.errors import OptionError
 from airflow_bookmarks.spark.features import has_own_sessions, is_connect, session_conf
-from airflow_bookmarks.spark.sinks.delta_session import sql_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from pyspark.sql import DataFrame, SparkSession
 
     from airflow_bookmarks.core.database.upsert import Upsert
-    from airflow_bookmarks.sinks.delta.target import DeltaTarget
-    from airflow_bookmarks.sinks.delta.token import DeltaToken
 
 _LEFT = "Nothing was written or committed."
 _RANK = "_bm_rank"
@@ -43,7 +40,7 @@ def check_can_merge(what: str, spark: SparkSession, columns: Sequence[str], upse
     """
     if not has_own_sessions(spark):
         raise OptionError(
-            f"{what}: upsert(...) into a Delta table runs in a session of its own, and the Spark Connect client "
+            f"{what}: upsert(...) into such a table runs in a session of its own, and the Spark Connect client "
             f"{spark.version} can't make one. {_LEFT} Run the job on a classic session, or with PySpark 4.1 or later "
             "on Spark Connect; or write with mode 'overwrite'."
         )
@@ -100,20 +97,27 @@ def newest(rows: DataFrame, upsert: Upsert) -> DataFrame:
     return rows.withColumn(_RANK, F.row_number().over(window)).where(F.col(_RANK) == 1).drop(_RANK)
 
 
-def merge(rows: DataFrame, target: DeltaTarget, token: DeltaToken, upsert: Upsert) -> None:
-    """Bring rows into a table by their keys, and delete those of the delete set, in one commit under a token."""
+def merge(rows: DataFrame, table: str, token: Mapping[str, str], upsert: Upsert) -> None:
+    """Bring rows into a table by their keys, and delete those of the delete set, in one commit under a token.
+
+    Args:
+        rows: those of `kept`.
+        table: as SQL names it.
+        token: the conf by which the commit carries it.
+        upsert: the keys, and which row of a key counts.
+    """
     with _shared_view(newest(rows, upsert)) as view:
         session = _session_with(rows.sparkSession, token)
-        session.sql(_statement(target, view, rows.columns, upsert)).collect()
+        session.sql(_statement(table, view, rows.columns, upsert)).collect()
 
 
-def _statement(target: DeltaTarget, view: str, columns: Sequence[str], upsert: Upsert) -> str:
+def _statement(table: str, view: str, columns: Sequence[str], upsert: Upsert) -> str:
     names = [_column(name) for name in columns if name != DELETED]
     keys = [_column(name) for name in upsert.keys]
     changed = [name for name in names if name not in keys]
     source = f"source.{_column(DELETED)}"
     lines = [
-        f"MERGE INTO {sql_of(target)} AS target USING {view} AS source",
+        f"MERGE INTO {table} AS target USING {view} AS source",
         "ON " + " AND ".join(f"target.{key} = source.{key}" for key in keys),
         *([f"WHEN MATCHED AND {source} = 1 THEN DELETE"] if upsert.has_deletes else []),
     ]
@@ -136,8 +140,8 @@ def _shared_view(frame: DataFrame) -> Iterator[str]:
         frame.sparkSession.catalog.dropGlobalTempView(name)
 
 
-def _session_with(spark: SparkSession, token: DeltaToken) -> SparkSession:
-    """Return a session with the conf of another one, whose next statement lands under a token."""
+def _session_with(spark: SparkSession, token: Mapping[str, str]) -> SparkSession:
+    """Return a session with the conf of another one, whose next statement commits under a token."""
     if is_connect(spark):
         session: SparkSession = cast("Any", spark).cloneSession()
     else:
@@ -146,9 +150,8 @@ def _session_with(spark: SparkSession, token: DeltaToken) -> SparkSession:
         for key, value in session_conf(spark).items():
             if there.get(key) != value and session.conf.isModifiable(key):
                 session.conf.set(key, value)
-    session.conf.set("spark.databricks.delta.write.txnAppId", token.application)
-    session.conf.set("spark.databricks.delta.write.txnVersion", str(token.number))
-    session.conf.set("spark.databricks.delta.commitInfo.userMetadata", str(token))
+    for key, value in token.items():
+        session.conf.set(key, value)
     return session
 
 

@@ -1,0 +1,213 @@
+"""Iceberg tables as a Spark session reaches them: by SQL alone, so on Spark Connect as well."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from airflow_bookmarks.core.errors import OptionError, SourceError
+from airflow_bookmarks.core.text.cause import cause_of
+from airflow_bookmarks.core.text.escaping import in_lines
+from airflow_bookmarks.sinks.iceberg.tables import IcebergSnapshot, PickRefusedError, TableHistory
+from airflow_bookmarks.sinks.iceberg.target import IcebergTarget, parts_of, quoted
+from airflow_bookmarks.spark.features import SPARK_ERRORS
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from pyspark.sql import SparkSession
+
+WAP_ENABLED = "write.wap.enabled"  # the property of a table in which a snapshot can be staged
+
+_MISSING = ("TABLE_OR_VIEW_NOT_FOUND", "NoSuchTableException")
+_NO_TABLE_FORMAT = (
+    *("REQUIRES_SINGLE_PART_NAMESPACE", "Cannot find catalog plugin class", "CATALOG_NOT_FOUND"),
+    *("ClassNotFoundException", "Failed to find data source", "DATA_SOURCE_NOT_FOUND", "SCHEMA_NOT_FOUND"),
+)
+_OTHER_SPARK = ("IncompatibleClassChangeError", "NoSuchMethodError", "NoClassDefFoundError")
+_IS_THERE = ("DuplicateWAPCommitException", "CherrypickAncestorCommitException", "already an ancestor")
+_REFUSED = ("Cannot cherry-pick", "Cannot fast-forward")
+_EXTENSIONS = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
+_NO_TAG = "airflow_bookmarks"  # the name of no tag: those of runs have slashes
+
+
+@dataclass(frozen=True, slots=True)
+class IcebergDetail:
+    """What a table says of itself; `partitions` are columns and transforms, as SQL writes them."""
+
+    target: IcebergTarget
+    location: str
+    properties: Mapping[str, str]
+    partitions: tuple[str, ...] = ()
+
+
+class IcebergSession:
+    """The Iceberg tables that a session reaches; see `sinks.iceberg.tables`."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        self._spark = spark
+
+    # ---- looking
+
+    def detail(self, name: str) -> IcebergDetail | None:
+        """Return what a table says of itself; None if it is not there.
+
+        Args:
+            name: as the script names it; without catalog and namespace it is one of the present ones.
+
+        Raises:
+            OptionError: this Spark has no Iceberg for it, or what is there is no Iceberg table.
+        """
+        parts = parts_of(name)
+        sql = quoted(*parts)
+        try:
+            rows = self._spark.sql(f"DESCRIBE TABLE EXTENDED {sql}").collect()
+            properties = {row[0]: row[1] for row in self._spark.sql(f"SHOW TBLPROPERTIES {sql}").collect()}
+        except SPARK_ERRORS as error:
+            if any(said in str(error) for said in _MISSING):
+                return None
+            raise self.unusable(name, error) from error
+        told = {row[0]: row[1] for row in rows}  # what follows the columns replaces a column of that name
+        if (told.get("Provider") or "").lower() != "iceberg":
+            raise OptionError(f"the table {name} is of format {told.get('Provider') or 'unknown'}, and not Iceberg")
+        target = _full(told.get("Name") or "", parts)
+        partitions = partitions_of([(row[0], row[1]) for row in rows])
+        return IcebergDetail(target, told.get("Location") or "", properties, partitions)
+
+    def unusable(self, name: str, error: BaseException) -> OptionError:
+        """Return the error that says why a table can't be written."""
+        said = str(error)
+        if any(each in said for each in _OTHER_SPARK):
+            return OptionError(
+                f"the Iceberg that this Spark {self._spark.version} was started with is not made for it, so the table "
+                f"{name} can't be written ({in_lines(cause_of(error))}). Take the iceberg-spark-runtime of this Spark; "
+                "for Spark 4.2 there is none yet"
+            )
+        if any(each in said for each in _NO_TABLE_FORMAT):
+            number = ".".join(self._spark.version.split(".")[:2])
+            return OptionError(
+                f"this Spark {self._spark.version} knows no Iceberg catalog for the table {name} "
+                f"({in_lines(cause_of(error))}). Start it with --packages "
+                f"org.apache.iceberg:iceberg-spark-runtime-{number}_2.13:<version> (for Spark 3.5: ..._2.12), with "
+                f"spark.sql.extensions={_EXTENSIONS}, and with the catalog: "
+                "spark.sql.catalog.<name>=org.apache.iceberg.spark.SparkCatalog and its type"
+            )
+        return OptionError(f"{name} is no Iceberg table that can be written: {in_lines(cause_of(error))}")
+
+    def has_extensions(self, target: IcebergTarget) -> bool:
+        """Whether this Spark knows the statements of Iceberg, such as those about tags: by one that changes nothing."""
+        try:
+            self._spark.sql(f"ALTER TABLE {target.sql} DROP TAG IF EXISTS {quoted(_NO_TAG)}")
+        except SPARK_ERRORS as error:
+            if "PARSE_SYNTAX_ERROR" not in str(error):
+                raise self.unusable(str(target), error) from error
+            return False
+        return True
+
+    def history(self, target: IcebergTarget) -> TableHistory | None:
+        """See `IcebergTables.history`: Spark keeps what it knows of a table for a while, unless it is told to look."""
+        of_table = (target.catalog, *target.names)
+        ids = "snapshot_id, parent_id, summary['wap.id'], summary['published-wap-id']"
+        try:
+            self._spark.sql(f"REFRESH TABLE {target.sql}")
+            found = self._spark.sql(f"SELECT {ids} FROM {quoted(*of_table, 'snapshots')}").collect()  # noqa: S608 (quoted)
+            refs = self._spark.sql(f"SELECT name, type, snapshot_id FROM {quoted(*of_table, 'refs')}").collect()  # noqa: S608 (quoted)
+        except SPARK_ERRORS as error:
+            if any(said in str(error) for said in _MISSING):
+                return None
+            raise _out_of_reach(target, error) from error
+        snapshots = {int(row[0]): IcebergSnapshot(int(row[0]), row[1], row[2], row[3]) for row in found}
+        current = next((int(row[2]) for row in refs if row[0] == "main"), None)
+        return TableHistory(snapshots, current, {row[0]: int(row[2]) for row in refs if row[1] == "TAG"})
+
+    def summary(self, target: IcebergTarget, snapshot: int) -> Mapping[str, str]:
+        """Return what a snapshot says of what was written."""
+        of_table = quoted(target.catalog, *target.names, "snapshots")
+        rows = self._spark.sql(f"SELECT summary FROM {of_table} WHERE snapshot_id = {snapshot}").collect()  # noqa: S608 (quoted)
+        return dict(rows[0][0] or {}) if rows else {}
+
+    # ---- changing
+
+    def tag(self, target: IcebergTarget, name: str, snapshot: int) -> None:
+        """See `IcebergTables.tag`."""
+        try:
+            self._spark.sql(f"ALTER TABLE {target.sql} CREATE TAG {quoted(name)} AS OF VERSION {snapshot}")
+        except SPARK_ERRORS as error:
+            raise _out_of_reach(target, error) from error
+
+    def drop_tag(self, target: IcebergTarget, name: str) -> None:
+        """See `IcebergTables.drop_tag`."""
+        try:
+            self._spark.sql(f"ALTER TABLE {target.sql} DROP TAG IF EXISTS {quoted(name)}")
+        except SPARK_ERRORS as error:
+            raise _out_of_reach(target, error) from error
+
+    def pick(self, target: IcebergTarget, snapshot: int) -> None:
+        """See `IcebergTables.pick`."""
+        self._bring(target, "cherrypick_snapshot", f"snapshot_id => {snapshot}")
+
+    def forward(self, target: IcebergTarget, tag: str) -> None:
+        """See `IcebergTables.forward`."""
+        self._bring(target, "fast_forward", f"branch => 'main', to => {_text(tag)}")
+
+    def _bring(self, target: IcebergTarget, procedure: str, arguments: str) -> None:
+        try:
+            self._call(target, procedure, arguments)
+        except SPARK_ERRORS as error:
+            said = str(error)
+            if any(each in said for each in _IS_THERE):
+                return
+            if any(each in said for each in _REFUSED):
+                raise PickRefusedError(in_lines(cause_of(error))) from error
+            raise _out_of_reach(target, error) from error
+
+    def expire(self, target: IcebergTarget, snapshots: Sequence[int]) -> None:
+        """See `IcebergTables.expire`: these, and none for its age."""
+        ids = ", ".join(map(str, snapshots))
+        try:
+            self._call(
+                target,
+                "expire_snapshots",
+                f"older_than => TIMESTAMP '1970-01-01 00:00:00', snapshot_ids => ARRAY({ids})",
+            )
+        except SPARK_ERRORS as error:
+            raise _out_of_reach(target, error) from error
+
+    def _call(self, target: IcebergTarget, procedure: str, arguments: str) -> None:
+        table = _text(target.in_catalog)
+        self._spark.sql(f"CALL {quoted(target.catalog)}.system.{procedure}(table => {table}, {arguments})").collect()
+
+
+def _text(value: str) -> str:
+    """Return a text as SQL writes it."""
+    escaped = value.replace("\\", "\\\\").replace("'", "\\'")
+    return f"'{escaped}'"
+
+
+def partitions_of(described: Sequence[tuple[str, str]]) -> tuple[str, ...]:
+    """Return the partitions that DESCRIBE TABLE EXTENDED tells: columns under one heading, transforms under another.
+
+    Example:
+        >>> partitions_of([("id", "int"), ("", ""), ("# Partitioning", ""), ("Part 0", "days(seen)"), ("", "")])
+        ('days(seen)',)
+    """
+    found: list[str] = []
+    heading = ""
+    for name, value in described:
+        if name.startswith("# ") or not name:
+            heading = heading if name == "# col_name" else name
+        elif heading == "# Partition Information":
+            found.append(name)
+        elif heading == "# Partitioning":
+            found.append(value)
+    return tuple(found)
+
+
+def _full(told: str, parts: tuple[str, ...]) -> IcebergTarget:
+    """Return a table by its full name, as the catalog tells it: that ends with the parts that the script names."""
+    rest = told.removesuffix(".".join(parts)).rstrip(".")
+    return IcebergTarget.parse(quoted(*(rest.split(".") if rest and rest != told else ()), *parts))
+
+
+def _out_of_reach(target: IcebergTarget, error: BaseException) -> SourceError:
+    return SourceError(f"the Iceberg table {target} is out of reach: {in_lines(cause_of(error))}")
