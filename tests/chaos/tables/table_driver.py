@@ -1,6 +1,6 @@
-"""The driver of a Delta table: one attempt of the copy job as its order says, and then a look at the table.
+"""The driver of a Delta or Iceberg table: one attempt of the copy job as its order says, and then a look at the table.
 
-spark-submit tests/chaos/tables/delta_driver.py <order>
+spark-submit tests/chaos/tables/table_driver.py <order> <delta or iceberg>
 """
 
 from __future__ import annotations
@@ -19,20 +19,21 @@ from tests.chaos.real.order import CTX, JOB, OUTPUT, Order
 SEEN = "seen.json"  # beside the raw folder: what a reader of the table sees after an attempt
 
 
-def main(order: Order) -> None:
+def main(order: Order, kind: str) -> None:
     """Make the run as the script of a user does."""
     say_to_file(order)
     spark = SparkSession.builder.getOrCreate()
     spark.sparkContext.setLogLevel("OFF")
-    table = f"{order.root}/orders"
+    table = f"{order.root}/orders" if kind == "delta" else "lake.shop.orders"
     with (
         killed_at(order.fault),
         BookmarkedJob(spark, JOB, store=order.store, run_id=order.run_id, attempt=order.attempt) as job,
     ):
-        job.write(job.read(CTX).text(f"{order.root}/raw"), OUTPUT).delta(table)
-    lines = sorted(row["value"] for row in spark.read.format("delta").load(table).collect())
+        writer = job.write(job.read(CTX).text(f"{order.root}/raw"), OUTPUT)
+        (writer.delta if kind == "delta" else writer.iceberg)(table)
+    lines = sorted(row["value"] for row in spark.read.format(kind).load(table).collect())
     (Path(order.root) / SEEN).write_text(json.dumps(lines))
 
 
 if __name__ == "__main__":
-    main(Order.from_text(sys.argv[1]))
+    main(Order.from_text(sys.argv[1]), sys.argv[2])
