@@ -17,6 +17,7 @@ from airflow_bookmarks.own_kind import errors_of, load_kind
 from airflow_bookmarks.sources.contract import check_kind, checked_position, encoded
 from airflow_bookmarks.sources.delta.kind import DeltaKind
 from airflow_bookmarks.sources.files.kind import FileKind
+from airflow_bookmarks.sources.iceberg.kind import IcebergKind
 from airflow_bookmarks.sources.jdbc.kind import TableKind
 from airflow_bookmarks.sources.kind import SourceKind
 from airflow_bookmarks.sources.snapshot.kind import SnapshotKind
@@ -43,6 +44,7 @@ KINDS: dict[str, SourceKind[Any]] = {
     TableKind.name: TableKind(),
     SnapshotKind.name: SnapshotKind(),
     DeltaKind.name: DeltaKind(),
+    IcebergKind.name: IcebergKind(),
     UpstreamKind.name: UpstreamKind(),
 }
 

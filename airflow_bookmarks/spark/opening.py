@@ -91,8 +91,8 @@ def sinks_of(spark: SparkSession | None) -> SinkRegistry:
     """
     if spark is None:
         return SINKS
+    from airflow_bookmarks.spark.iceberg.session import IcebergSession
     from airflow_bookmarks.spark.sinks.delta_session import SessionTables
-    from airflow_bookmarks.spark.sinks.iceberg_session import IcebergSession
 
     return SINKS.extended(DeltaSink(SessionTables(spark)), IcebergSink(IcebergSession(spark)))
 

@@ -14,9 +14,9 @@ from airflow_bookmarks.core.option import check_choice
 from airflow_bookmarks.core.selection.bound import Bound, whole_number
 from airflow_bookmarks.files.access import by_own_access
 from airflow_bookmarks.lifecycle.protocol.source_cleanup import Disposal
-from airflow_bookmarks.sources.delta.options import DeltaOptions
 from airflow_bookmarks.sources.files.options import FileOptions
 from airflow_bookmarks.sources.jdbc.options import SETTLE_FOR, TableOptions
+from airflow_bookmarks.sources.tables.versioned import VersionOptions
 from airflow_bookmarks.spark.contexts.files import read_files
 from airflow_bookmarks.spark.contexts.jdbc import TableReadOptions, read_table
 from airflow_bookmarks.spark.contexts.options import FileReadOptions, UpstreamReadOptions
@@ -26,6 +26,7 @@ from airflow_bookmarks.spark.contexts.snapshot import Compare, read_snapshot
 from airflow_bookmarks.spark.contexts.upstream import read_upstream
 from airflow_bookmarks.spark.delta.context import read_delta
 from airflow_bookmarks.spark.features import check_observations, lists_once
+from airflow_bookmarks.spark.iceberg.context import read_iceberg
 from airflow_bookmarks.spark.readers.by_format import ByFormat, set_option
 from airflow_bookmarks.spark.readers.files import Way
 from airflow_bookmarks.spark.readers.format import FORMATS
@@ -43,10 +44,10 @@ if TYPE_CHECKING:
     from airflow_bookmarks.lifecycle.protocol.source_cleanup import OnPublished
     from airflow_bookmarks.lifecycle.state.quarantine import OnCorrupt
     from airflow_bookmarks.lifecycle.state.verification import OnMissing
-    from airflow_bookmarks.sources.delta.options import OnChange
     from airflow_bookmarks.sources.files.options import OnOverwrite, OnTouch, OnUnmatched
     from airflow_bookmarks.sources.jdbc.options import KeyOrder, OnNull
     from airflow_bookmarks.sources.snapshot.source import OnEmptied
+    from airflow_bookmarks.sources.tables.versioned import OnChange
     from airflow_bookmarks.sources.upstream.rewind import OnRewind
     from airflow_bookmarks.spark.contexts.options import ReadOptions, ReadShare
     from airflow_bookmarks.spark.contexts.scope import ReadingJob
@@ -105,6 +106,8 @@ class BookmarkedReader(ByFormat):
         """
         if source.lower() == "delta":
             raise self._refused("format 'delta': read a Delta table by .delta(<its folder or name>)")
+        if source.lower() == "iceberg":
+            raise self._refused("format 'iceberg': read an Iceberg table by .iceberg(<its name>)")
         if source.lower() not in FORMATS:
             raise OptionError(
                 f"{self._scope.label}: format {source!r} has no bookmark here; known are {', '.join(FORMATS)}. Nothing "
@@ -523,13 +526,65 @@ class BookmarkedReader(ByFormat):
             job.read("orders").delta("shop.orders", changes=True)
         """
         self._check_no_files("a Delta table has options of its own, given by .delta(...)")
-        options = DeltaOptions(
+        return read_delta(self._scope, table, self._versions(changes, on_change, max_versions, max_files, max_bytes))
+
+    @takes_options_of_one_kind
+    @by_own_access
+    def iceberg(
+        self,
+        table: str,
+        *,
+        changes: bool = False,
+        on_change: OnChange = "error",
+        max_versions: int | str | None = None,
+        max_files: int | str | None = None,
+        max_bytes: int | str | None = None,
+    ) -> DataFrame:
+        """Return what was appended to an Iceberg table since the snapshot that was read; at first the whole table.
+
+        The snapshots are fixed before the first row is read: all actions, a retry and a replay read the same rows.
+        Snapshots that change no row (compactions, rewritten manifests) are no news.
+
+        Args:
+            table: its name in a catalog of Spark: "lake.sales.orders".
+            changes: read the changes: rows with `_change_type` ("INSERT", "DELETE", and for a table with identifier
+                fields "UPDATE_BEFORE" and "UPDATE_AFTER"), `_change_ordinal`, by which they are in order, and
+                `_commit_snapshot_id`; the deletes as `frame.deletes` as well.
+            on_change: without `changes`, what to do if rows were updated, deleted, merged or overwritten since, or the
+                table was rolled back: "error" (default) names the snapshot and stops the run; "ignore" reads only what
+                was appended, and counts the files that it leaves out ("rewritten", "removed"); "reload" reads the whole
+                table anew.
+            max_versions: the most snapshots with anything new that one run reads.
+            max_files, max_bytes: the most files or bytes that one run reads: whole snapshots, and at least one. The
+                rest is counted ("over_bound") and left to the next run. A first read is of one snapshot, and whole.
+
+        Raises:
+            OptionError: a choice is unknown, or this Spark has no Iceberg.
+            SourceMissingError: there is no such table. SourceSwitchedError: it was dropped and made again.
+            SourceError: rows were changed (`RowsChangedError`), or snapshots have expired (`VersionGoneError`).
+            SchemaChangedError: columns went or have another type than before, and on_schema_change is "fail".
+
+        Example:
+            job.read("orders").iceberg("lake.sales.orders")
+            job.read("orders").iceberg("lake.sales.orders", changes=True)
+        """
+        self._check_no_files("an Iceberg table has options of its own, given by .iceberg(...)")
+        return read_iceberg(self._scope, table, self._versions(changes, on_change, max_versions, max_files, max_bytes))
+
+    def _versions(
+        self,
+        changes: bool,
+        on_change: OnChange,
+        max_versions: int | str | None,
+        max_files: int | str | None,
+        max_bytes: int | str | None,
+    ) -> VersionOptions:
+        return VersionOptions(
             changes=changes,
             on_change=on_change,
             max_versions=whole_number("max_versions", max_versions),
             bound=Bound.of(max_files=max_files, max_bytes=max_bytes),
         )
-        return read_delta(self._scope, table, options)
 
     def source(self, source: Any, reader: FrameReader[Any]) -> DataFrame:
         """Return what is new in a source of a kind of your own, which `sources.registry.register` has made known.

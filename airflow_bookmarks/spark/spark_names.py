@@ -58,7 +58,8 @@ _WRITES = frozenset(
 _OF_STREAMS = "it is an option of a stream and would have no effect here"
 _BOUND = "bound a run with job.read(ctx).files({0}=...) or job.batches({0}=...)"
 _OF_TABLES = (
-    "it is an option of a table format and would have no effect on files; Delta is read by job.read(ctx).delta(...)"
+    "it is an option of a table format and would have no effect on files; a Delta table is read by "
+    "job.read(ctx).delta(...), an Iceberg table by job.read(ctx).iceberg(...)"
 )
 
 _OF_FILES = "job.read(ctx).files({0}=...)"
@@ -74,7 +75,10 @@ _OF_ONE_KIND: Mapping[str, str] = {
             "reread", "sequence", "settle", "shard_by",
         )
     },
-    **{name: f"job.read(ctx).delta(table, {name}=...)" for name in ("changes", "max_versions", "on_change")},
+    **{
+        name: f"job.read(ctx).delta(table, {name}=...), or job.read(ctx).iceberg(table, {name}=...)"
+        for name in ("changes", "max_versions", "on_change")
+    },
     **{name: f"job.read(ctx).upstream(job, {name}=...)" for name in ("max_rows", "on_rewind", "output", "until")},
     "on_upstream_rewind": "job.read(ctx).upstream(job, on_rewind=...)",
 }  # fmt: skip

@@ -95,6 +95,8 @@ def shared_spark(open_session: OpenSession) -> SparkSession:
 def spark(open_session: OpenSession) -> Iterator[SparkSession]:
     """Open a session whose conf is this test's own."""
     session = open_session()
+    if is_connect(session):  # else that of the first test is the active one: a script has one session
+        type(session)._active_session.session = session  # type: ignore[attr-defined]
     yield session
     if is_connect(session):  # that of a classic session would stop Spark
         session.stop()

@@ -799,7 +799,7 @@ def test_burn_spares_columns_that_the_table_makes_itself(lake: Lake) -> None:
 GUIDE = Path(__file__).parents[2] / "docs" / "guides" / "delta-writing.md"
 
 
-@pytest.mark.needs("own sessions")
+@pytest.mark.needs("classic")  # a server has its address in the environment of a script
 def test_scripts_of_the_guide_do_what_it_says(lake: Lake, tmp_path: Path) -> None:
     first, second = re.findall(r"```python\n(.*?)```", GUIDE.read_text(), re.DOTALL)
     place = tmp_path / "guide"

@@ -19,8 +19,7 @@ from airflow_bookmarks.lifecycle.changes.change import reset, rewind, set_positi
 from airflow_bookmarks.lifecycle.inspect.pending import pending
 from airflow_bookmarks.lifecycle.maintenance.doctor import examine
 from airflow_bookmarks.lifecycle.protocol.failpoint import Failpoint
-from airflow_bookmarks.sources.delta.log import VersionGoneError
-from airflow_bookmarks.sources.delta.window import RowsChangedError
+from airflow_bookmarks.sources.tables.versioned import RowsChangedError, VersionGoneError
 from airflow_bookmarks.spark import BookmarkedJob
 from airflow_bookmarks.testing.crash import SimulatedCrash
 from airflow_bookmarks.testing.driver import DriverStore

@@ -7,11 +7,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pytest
 from pyspark.sql import SparkSession
 
 from tools.jars import fetch_for_spark
 
 CATALOG = "lake"
+
+
+def skip_without_iceberg() -> None:
+    """Skip a test where there is no Iceberg for the Spark that is installed."""
+    try:
+        fetch_for_spark("iceberg")
+    except KeyError:
+        pytest.skip("no Iceberg: there is none for this Spark yet")
 
 
 def iceberg_conf(warehouse: Path) -> dict[str, str]:

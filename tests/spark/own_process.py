@@ -52,7 +52,19 @@ def outcomes_of(promises: ModuleType, folder: Path, config: pytest.Config, **env
     """
     report = folder / "report.xml"
     marks = "not thorough" if "not thorough" in config.option.markexpr else ""
-    command = [sys.executable, "-m", "pytest", "-q", "-m", marks, "-p", "no:cacheprovider", "-p", "no:xdist"]
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "--tb=native",
+        "-m",
+        marks,
+        "-p",
+        "no:cacheprovider",
+        "-p",
+        "no:xdist",
+    ]
     command += [f"--junit-xml={report}", f"--basetemp={folder / 'tests'}", str(Path(str(promises.__file__)))]
     done = subprocess.run(
         command, capture_output=True, text=True, timeout=STUCK_S, check=False, env={**os.environ, **environment}

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tests.spark import iceberg_sink_promises
+from tests.spark.iceberg import skip_without_iceberg
 from tests.spark.own_process import Outcome, names_of, outcomes_of
-from tools.jars import fetch_for_spark
 
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark-iceberg-sink")]
 
@@ -15,10 +15,7 @@ CONFORMANCE = [name for name in dir(iceberg_sink_promises.TestIcebergConformance
 
 @pytest.fixture(scope="module")
 def outcomes(tmp_path_factory: pytest.TempPathFactory, pytestconfig: pytest.Config) -> dict[str, Outcome]:
-    try:
-        fetch_for_spark("iceberg")
-    except KeyError:
-        pytest.skip("no Iceberg: there is none for this Spark yet")
+    skip_without_iceberg()
     return outcomes_of(iceberg_sink_promises, tmp_path_factory.mktemp("iceberg"), pytestconfig)
 
 

@@ -1,6 +1,6 @@
 r"""What the sink asks of Iceberg, and what the snapshots of a table tell of a run.
 
-The driver's Spark session answers (`spark.sinks.iceberg_session`). A table keeps snapshots in a tree: each knows its
+The driver's Spark session answers (`spark.iceberg.session`). A table keeps snapshots in a tree: each knows its
 parent, and the table reads from the newest of one branch, `main`. What a run has staged hangs beside it:
 
     1 --- 2 --- 4          main: 4, which is 3 brought in (`published-wap-id`)

@@ -9,42 +9,14 @@ from typing import TYPE_CHECKING, Any, Self
 from airflow_bookmarks.core.errors import OptionError
 from airflow_bookmarks.core.metadata.known import value_of
 from airflow_bookmarks.core.rules.mode import Mode
+from airflow_bookmarks.core.text.catalog_name import parts_of, quoted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from airflow_bookmarks.core.run import OutputEntry
 
-_PART = r"`(?:[^`]|``)+`|\w+"
-_NAME = re.compile(rf"(?:{_PART})(?:\.(?:{_PART}))*")
 _KEYS, _BEFORE, _STAGED = "upsert_keys", "snapshot_before", "snapshot_staged"
-
-
-def parts_of(name: str) -> tuple[str, ...]:
-    """Return the parts of the name of a table as SQL writes it.
-
-    Raises:
-        OptionError: it is no name of a table.
-
-    Example:
-        >>> parts_of("lake.shop.orders"), parts_of("lake.`my.shop`.orders")
-        (('lake', 'shop', 'orders'), ('lake', 'my.shop', 'orders'))
-    """
-    if _NAME.fullmatch(name) is None:
-        raise OptionError(f"{name!r} is no name of a table, such as lake.shop.orders")
-    found = re.findall(_PART, name)
-    return tuple(part[1:-1].replace("``", "`") if part.startswith("`") else part for part in found)
-
-
-def quoted(*parts: str) -> str:
-    """Return a name as SQL writes it.
-
-    Example:
-        >>> quoted("lake", "my shop", "orders")
-        '`lake`.`my shop`.`orders`'
-    """
-    doubled = (part.replace("`", "``") for part in parts)
-    return ".".join(f"`{part}`" for part in doubled)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,6 @@ log         the log of a table: its versions, commits and checkpoints, read as f
 checkpoint  read a checkpoint of a log, which is Parquet
 snapshot    the files of a table as of one version
 excerpt     a log of our own over some files of a table, by which Delta itself reads exactly these
-options     what a script chooses
 position    the position of a context, and its plans, as they are stored
 looks       what the batches of a loop read once
 window      what a run reads of the commits since a position

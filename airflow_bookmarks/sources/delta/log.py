@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 from airflow_bookmarks.core.errors import SourceError, SourceMissingError
 from airflow_bookmarks.files.opener import open_filesystem
 from airflow_bookmarks.sources.delta.commit import commit_of, fingerprint_of
+from airflow_bookmarks.sources.tables.versioned import VersionGoneError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -31,10 +32,6 @@ if TYPE_CHECKING:
 
 _COMMIT = re.compile(r"([0-9]{20})\.json", re.ASCII)
 _CHECKPOINT = re.compile(r"([0-9]{20})\.checkpoint\.(?:([0-9]{10})\.([0-9]{10})\.parquet|parquet|.+\.(?:parquet|json))")
-
-
-class VersionGoneError(SourceError):
-    """Raised when versions of a table that have to be read are no longer in its log."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,9 +18,9 @@ from airflow_bookmarks.core.order import NUMBER
 from airflow_bookmarks.core.position import Position
 from airflow_bookmarks.core.text.count import counted
 from airflow_bookmarks.core.text.deflated import deflated, inflated
-from airflow_bookmarks.sources.delta.options import DeltaOptions
 from airflow_bookmarks.sources.delta.snapshot import TableState
-from airflow_bookmarks.sources.stored_body import decoded
+from airflow_bookmarks.sources.tables.stored_body import decoded
+from airflow_bookmarks.sources.tables.versioned import VersionOptions, total
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -38,7 +38,7 @@ class DeltaRecipe:
 
     path: str
     name: str
-    options: DeltaOptions = field(default_factory=DeltaOptions)
+    options: VersionOptions = field(default_factory=VersionOptions)
 
     def stored(self) -> dict[str, Any]:
         """Return it as plain values."""
@@ -47,7 +47,7 @@ class DeltaRecipe:
     @classmethod
     def of_stored(cls, values: Mapping[str, Any]) -> DeltaRecipe:
         """Return what `stored` returned."""
-        return cls(values["path"], values["name"], DeltaOptions.of_stored(values["options"]))
+        return cls(values["path"], values["name"], VersionOptions.of_stored(values["options"]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -283,8 +283,8 @@ def united(plans: Sequence[DeltaPlan]) -> DeltaPlan:
         pieces=tuple(pieces),
         after=plans[0].after,
         files=sum(plan.files for plan in read),
-        size_bytes=_sum([plan.size_bytes for plan in read]),
-        rows=_sum([plan.rows for plan in read]),
+        size_bytes=total([plan.size_bytes for plan in read]),
+        rows=total([plan.rows for plan in read]),
         skipped={},
         has_more=False,
         read_again=0,
@@ -304,11 +304,6 @@ def _joined(pieces: Sequence[Piece]) -> list[Piece]:
         else:
             joined.append(piece)
     return joined
-
-
-def _sum(counts: Sequence[int | None]) -> int | None:
-    known = [count for count in counts if count is not None]
-    return sum(known) if len(known) == len(counts) else None
 
 
 def _decoded(body: bytes, what: str, read: Callable[[Mapping[str, Any]], T]) -> T:

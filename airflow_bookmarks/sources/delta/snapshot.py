@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from airflow_bookmarks.core.errors import OptionError, SourceError
 from airflow_bookmarks.sources.delta.checkpoint import checkpoint_actions
 from airflow_bookmarks.sources.delta.commit import actions_of, key_of, lean
-from airflow_bookmarks.sources.delta.log import VersionGoneError
+from airflow_bookmarks.sources.tables.versioned import VersionGoneError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -11,7 +11,7 @@ from airflow_bookmarks.core.run import SourceRef
 from airflow_bookmarks.core.selection.reason import BEFORE_START, OVER_BOUND
 from airflow_bookmarks.files.opener import open_filesystem
 from airflow_bookmarks.sources.delta.excerpt import path_of
-from airflow_bookmarks.sources.delta.log import DeltaLog, VersionGoneError
+from airflow_bookmarks.sources.delta.log import DeltaLog
 from airflow_bookmarks.sources.delta.looks import DeltaLooks
 from airflow_bookmarks.sources.delta.position import (
     Added,
@@ -32,6 +32,7 @@ from airflow_bookmarks.sources.delta.window import (
     window_of,
 )
 from airflow_bookmarks.sources.source import PlanInput, Recheck
+from airflow_bookmarks.sources.tables.versioned import VersionGoneError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -5,23 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from airflow_bookmarks.core.errors import SourceError
 from airflow_bookmarks.core.text.count import counted
 from airflow_bookmarks.sources.delta.commit import rows_of
+from airflow_bookmarks.sources.tables.versioned import REMOVED, REWRITTEN, RowsChangedError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from airflow_bookmarks.sources.delta.commit import Action, DeltaCommit
-    from airflow_bookmarks.sources.delta.options import DeltaOptions
-
-# Among `skipped`: files of commits that changed rows, where on_change is "ignore".
-REWRITTEN = "rewritten"  # written by an update, a merge, an overwrite
-REMOVED = "removed"  # removed with their rows, which were read
-
-
-class RowsChangedError(SourceError):
-    """Raised when rows of a table that is read for what was appended were changed since."""
+    from airflow_bookmarks.sources.tables.versioned import VersionOptions
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +35,7 @@ class CommitWindow:
     change: DeltaCommit | None = None
 
 
-def window_of(commits: Sequence[DeltaCommit], table_id: str, options: DeltaOptions) -> CommitWindow:
+def window_of(commits: Sequence[DeltaCommit], table_id: str, options: VersionOptions) -> CommitWindow:
     """Return what a run reads of the commits since a position.
 
     A bound ends it between two commits, and after the first one that has anything to read.
@@ -70,7 +62,7 @@ def window_of(commits: Sequence[DeltaCommit], table_id: str, options: DeltaOptio
 
 
 def _reads(
-    commits: Iterable[DeltaCommit], table_id: str, options: DeltaOptions
+    commits: Iterable[DeltaCommit], table_id: str, options: VersionOptions
 ) -> Iterator[tuple[DeltaCommit, tuple[Action, ...], bool]]:
     """Return each commit with the files that are read of it, and whether it is left out because it changed rows."""
     for commit in commits:
@@ -79,7 +71,7 @@ def _reads(
         yield commit, () if is_left_out else commit.reads(changes=options.changes), is_left_out
 
 
-def _is_over(options: DeltaOptions, versions: int, files: Sequence[Action]) -> bool:
+def _is_over(options: VersionOptions, versions: int, files: Sequence[Action]) -> bool:
     bound = options.bound
     return (
         (options.max_versions is not None and versions > options.max_versions)
@@ -119,7 +111,7 @@ def total_rows(files: Iterable[Action]) -> int | None:
     return None if None in counts else sum(count or 0 for count in counts)
 
 
-def part_of(files: Sequence[Action], start: int, options: DeltaOptions) -> tuple[Action, ...]:
+def part_of(files: Sequence[Action], start: int, options: VersionOptions) -> tuple[Action, ...]:
     """Return the files, from `start` on, that one run of a first read takes: at least one, if any is left."""
     most = len(files) if options.bound.max_files is None else start + options.bound.max_files
     part, size = list(files[start:most]), 0

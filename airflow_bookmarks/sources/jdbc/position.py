@@ -17,7 +17,7 @@ from airflow_bookmarks.core.plan import PlanPart
 from airflow_bookmarks.core.position import Position
 from airflow_bookmarks.core.selection.reason import OVER_BOUND
 from airflow_bookmarks.sources.jdbc.recipe import Recipe
-from airflow_bookmarks.sources.stored_body import decoded
+from airflow_bookmarks.sources.tables.stored_body import decoded
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -10,7 +10,7 @@ from airflow_bookmarks.core.amount import Amount
 from airflow_bookmarks.core.order import TIME
 from airflow_bookmarks.core.position import Position
 from airflow_bookmarks.sources.snapshot.snapshot import ChangeCounts, TableSnapshot
-from airflow_bookmarks.sources.stored_body import decoded
+from airflow_bookmarks.sources.tables.stored_body import decoded
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

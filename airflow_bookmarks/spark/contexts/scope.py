@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
 from airflow_bookmarks.core.errors import OptionError
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
     from airflow_bookmarks.lifecycle.run.session import RunSession
+    from airflow_bookmarks.sources.tables.versioned import VersionOptions
     from airflow_bookmarks.spark.contexts.options import ReadOptions, ReadShare
     from airflow_bookmarks.spark.inputs import Inputs
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
@@ -93,6 +94,35 @@ class ReadScope:
         if self.options.on_schema_change == "reset":
             raise self.refused(f"{part} with on_schema_change='reset': each part would start all of them over")
         loop.is_read = True
+
+    def bounded_versions(self, table: str, options: VersionOptions, what: str, given_as: str) -> VersionOptions:
+        """Return the options of a table that keeps versions, within the bound of a loop.
+
+        Args:
+            table: the table, as the script names it.
+            options: those of the script.
+            what: what it is, for messages: "a Delta table".
+            given_as: how a script names one.
+
+        Raises:
+            OptionError: something is asked for that such a table has not.
+        """
+        if not isinstance(table, str) or not table.strip():
+            raise self.refused(f"the table {table!r}: give {given_as}")
+        self.check_loop(None, what)
+        if self.share.is_shard:
+            raise self.refused(f"{what} in a sharded job, each of whose shards would read all of it")
+        others = {"format": self.format is not None, "schema": self.schema is not None, "option": bool(self.settings)}
+        if given := [name for name, is_given in others.items() if is_given]:
+            raise self.refused(f"{', '.join(given)}: {what} has its own format and columns, and is read as it is")
+        bound = self.share.bound
+        twice = set(bound.given()) & set(options.bound.given())
+        if twice:
+            raise self.refused(f"{', '.join(sorted(twice))}: given to the table and to job.batches(...)")
+        both = replace(options.bound, **{name: getattr(bound, name) for name in bound.given()})
+        if both.is_given:
+            self.options.check_ends(both)
+        return options.bounded(both)
 
     def refused(self, what: str) -> OptionError:
         """Return the error for what can't be read like this."""

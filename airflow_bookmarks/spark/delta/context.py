@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pyspark.sql.functions import col, lit
@@ -31,19 +30,19 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
     from airflow_bookmarks.files.filesystem import FileSystem
-    from airflow_bookmarks.sources.delta.options import DeltaOptions
     from airflow_bookmarks.sources.delta.position import DeltaPlan
+    from airflow_bookmarks.sources.tables.versioned import VersionOptions
     from airflow_bookmarks.spark.contexts.scope import ReadScope
 
 
-def read_delta(scope: ReadScope, table: str, options: DeltaOptions) -> DataFrame:
+def read_delta(scope: ReadScope, table: str, options: VersionOptions) -> DataFrame:
     """Plan what is new in a Delta table, store the plan, and return a frame over it.
 
     Raises:
         OptionError: an option that means nothing here, no Delta in the session, or no place for what it has to keep.
         SourceError: it can't be planned.
     """
-    options = _checked(scope, table, options)
+    options = scope.bounded_versions(table, options, "a Delta table", "its folder, or its name in Spark's catalog")
     check_delta(scope.spark, scope.label)
     target = DeltaTarget.parse(table)
     where = target.name
@@ -66,27 +65,7 @@ def read_delta(scope: ReadScope, table: str, options: DeltaOptions) -> DataFrame
     return settled(scope, plan, _DeltaFrames(scope, reader))
 
 
-def _checked(scope: ReadScope, table: str, options: DeltaOptions) -> DeltaOptions:
-    """Return the options within the bound of a loop, if nothing is asked for that a table has not."""
-    if not isinstance(table, str) or not table.strip():
-        raise scope.refused(f"the table {table!r}: give its folder, or its name in Spark's catalogue, as text")
-    scope.check_loop(None, "a Delta table")
-    if scope.share.is_shard:
-        raise scope.refused("a Delta table in a sharded job, each of whose shards would read all of it")
-    others = {"format": scope.format is not None, "schema": scope.schema is not None, "option": bool(scope.settings)}
-    if given := [name for name, is_given in others.items() if is_given]:
-        raise scope.refused(f"{', '.join(given)}: a Delta table has its own format and columns, and is read as it is")
-    bound = scope.share.bound
-    twice = set(bound.given()) & set(options.bound.given())
-    if twice:
-        raise scope.refused(f"{', '.join(sorted(twice))}: given to .delta(...) and to job.batches(...)")
-    both = replace(options.bound, **{name: getattr(bound, name) for name in bound.given()})
-    if both.is_given:
-        scope.options.check_ends(both)
-    return options.bounded(both)
-
-
-def _check_place(scope: ReadScope, folder: str, options: DeltaOptions) -> None:
+def _check_place(scope: ReadScope, folder: str, options: VersionOptions) -> None:
     """Make sure that there is a place for excerpts of the log, which Spark has to reach.
 
     The change feed needs none, unless a bound splits the first read. A table on a local disk is read by processes that

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import uuid
 from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F
 
 from airflow_bookmarks.core.database.upsert import DELETED
 from airflow_bookmarks.core.errors import OptionError
+from airflow_bookmarks.spark.features import is_connect
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -54,7 +56,18 @@ def with_deletes(frame: DataFrame, deletes: DataFrame, upsert: Upsert, what: str
 
     rows = frame.select(*(F.col(_quoted(name)) for name in frame.columns), F.lit(0).alias(DELETED))
     gone = deletes.select(*(column_of(name) for name in frame.columns), F.lit(1).alias(DELETED))
-    return rows.union(gone)
+    return rows.union(_as_view(gone) if is_connect(frame.sparkSession) else gone)
+
+
+def _as_view(frame: DataFrame) -> DataFrame:
+    """Return a frame by a view of it, which the session keeps.
+
+    Both sides of the union may stem from one frame that is observed, and the Spark Connect client of PySpark 4.1 fails
+    where an observation comes twice: it knows nothing of one behind a view.
+    """
+    name = f"bookmark_deletes_{uuid.uuid4().hex}"
+    frame.createTempView(name)
+    return frame.sparkSession.table(name)
 
 
 def _quoted(name: str) -> str:

@@ -11,12 +11,13 @@ from pyspark.sql import functions as F
 from airflow_bookmarks.core.database.upsert import DELETED
 from airflow_bookmarks.core.errors import OptionError, PublishError
 from airflow_bookmarks.core.rules.mode import Mode
+from airflow_bookmarks.core.text.catalog_name import parts_of, quoted
 from airflow_bookmarks.files.opener import canonical_folder
 from airflow_bookmarks.sinks.failure import ICEBERG_SINK
-from airflow_bookmarks.sinks.iceberg.target import IcebergOutput, figures, parts_of, quoted
+from airflow_bookmarks.sinks.iceberg.target import IcebergOutput, figures
 from airflow_bookmarks.sinks.staging import Staged, StagingRequest
 from airflow_bookmarks.spark.features import SPARK_ERRORS
-from airflow_bookmarks.spark.sinks.iceberg_session import WAP_ENABLED, IcebergDetail, IcebergSession
+from airflow_bookmarks.spark.iceberg.session import WAP_ENABLED, IcebergDetail, IcebergSession
 from airflow_bookmarks.spark.sinks.merge import check_can_merge, check_keys, kept, merge, newest
 
 if TYPE_CHECKING:

@@ -44,6 +44,12 @@ def check_can_merge(what: str, spark: SparkSession, columns: Sequence[str], upse
             f"{spark.version} can't make one. {_LEFT} Run the job on a classic session, or with PySpark 4.1 or later "
             "on Spark Connect; or write with mode 'overwrite'."
         )
+    if is_connect(spark) and type(spark).active() is not spark:
+        raise OptionError(
+            f"{what}: upsert(...) keeps the rows for a moment, and the Spark Connect client keeps rows of its active "
+            f"session alone, which the session of the job is not. {_LEFT} Open the session of the job first, or stop "
+            "the one that is active (SparkSession.getActiveSession())."
+        )
     missing = [name for name in (*upsert.keys, *upsert.order_by) if name not in columns]
     if missing:
         raise OptionError(

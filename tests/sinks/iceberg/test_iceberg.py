@@ -11,10 +11,11 @@ from airflow_bookmarks.core.errors import OptionError, OutOfBoundsError, SourceE
 from airflow_bookmarks.core.rules.mode import Mode
 from airflow_bookmarks.core.rules.territory import Territory
 from airflow_bookmarks.core.run import OutputEntry, RunKey
+from airflow_bookmarks.core.text.catalog_name import parts_of
 from airflow_bookmarks.sinks.iceberg.publish import IcebergPublication
 from airflow_bookmarks.sinks.iceberg.sink import IcebergSink
 from airflow_bookmarks.sinks.iceberg.tables import IcebergSnapshot, PickRefusedError, Standing, TableHistory
-from airflow_bookmarks.sinks.iceberg.target import IcebergOutput, IcebergTarget, figures, parts_of
+from airflow_bookmarks.sinks.iceberg.target import IcebergOutput, IcebergTarget, figures
 from airflow_bookmarks.sinks.iceberg.token import WapId
 from airflow_bookmarks.sinks.registry import SINKS
 from airflow_bookmarks.sinks.sink import PublishSteps, StoredOutput

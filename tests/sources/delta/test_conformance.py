@@ -6,9 +6,9 @@ from collections.abc import Iterable
 
 from airflow_bookmarks.sources.delta.checkpoint import arrow
 from airflow_bookmarks.sources.delta.kind import DeltaKind
-from airflow_bookmarks.sources.delta.options import DeltaOptions
 from airflow_bookmarks.sources.delta.position import DeltaPlan, DeltaRecipe
 from airflow_bookmarks.sources.delta.source import DeltaSource
+from airflow_bookmarks.sources.tables.versioned import VersionOptions
 from airflow_bookmarks.testing.source_conformance import CTX, SourceConformance
 from tests.sources.delta.tables import FEED, Table, ids_of
 
@@ -16,7 +16,7 @@ from tests.sources.delta.tables import FEED, Table, ids_of
 class TestAppends(SourceConformance):
     """An item is a commit with one row: item 1 makes version 1."""
 
-    options = DeltaOptions()
+    options = VersionOptions()
 
     def prepare(self) -> None:
         self.table = Table(self.folder / "orders", FEED)
@@ -46,7 +46,7 @@ class TestAppends(SourceConformance):
 class TestChangeFeed(TestAppends):
     """The same by the change feed."""
 
-    options = DeltaOptions(changes=True)
+    options = VersionOptions(changes=True)
 
 
 class TestAfterCompactions(TestAppends):

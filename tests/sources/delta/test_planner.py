@@ -25,14 +25,13 @@ from airflow_bookmarks.files.local import LocalFileSystem
 from airflow_bookmarks.sources.delta.checkpoint import ReadParquet, arrow
 from airflow_bookmarks.sources.delta.commit import Action, commit_of, rows_of
 from airflow_bookmarks.sources.delta.kind import DeltaKind
-from airflow_bookmarks.sources.delta.log import DeltaLog, VersionGoneError
+from airflow_bookmarks.sources.delta.log import DeltaLog
 from airflow_bookmarks.sources.delta.looks import DeltaLooks
-from airflow_bookmarks.sources.delta.options import DeltaOptions
 from airflow_bookmarks.sources.delta.position import Added, DeltaPlan, DeltaPosition, DeltaRecipe
 from airflow_bookmarks.sources.delta.snapshot import snapshot_at
 from airflow_bookmarks.sources.delta.source import DeltaSource
-from airflow_bookmarks.sources.delta.window import RowsChangedError
 from airflow_bookmarks.sources.source import PlanInput
+from airflow_bookmarks.sources.tables.versioned import RowsChangedError, VersionGoneError, VersionOptions
 from tests.sources.delta.tables import FEED, Table, ids_of
 
 _ARROW = arrow()
@@ -50,7 +49,7 @@ class Runs:
         self, *, read: ReadParquet | None = _ARROW, on: Any = "error", start: str = "beginning", **how: Any
     ) -> Any:
         found = PlanInput(self.position, start=Start.of(start))
-        recipe = DeltaRecipe(self.table.path, "orders", DeltaOptions(**how))
+        recipe = DeltaRecipe(self.table.path, "orders", VersionOptions(**how))
         self._source = DeltaSource(recipe, "here", read, on, "j", "c", self.looks)
         return self._source.plan(found)
 
@@ -551,7 +550,7 @@ def test_plan_and_position_of_the_first_version_are_read() -> None:
     assert (dict(plan.skipped), plan.has_more, plan.read_again, plan.is_anew) == ({"removed": 1}, True, 4, True)
     assert plan.recipe == DeltaRecipe(
         "/lake/orders", "shop.orders",
-        DeltaOptions(on_change="ignore", max_versions=5, bound=Bound(max_files=6, max_bytes=7)),
+        VersionOptions(on_change="ignore", max_versions=5, bound=Bound(max_files=6, max_bytes=7)),
     )  # fmt: skip
     names = [type(piece).__name__ for piece in plan.pieces]
     assert names == ["Whole", "Added", "Feed"]

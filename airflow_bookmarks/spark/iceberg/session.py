@@ -6,17 +6,20 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from airflow_bookmarks.core.errors import OptionError, SourceError
+from airflow_bookmarks.core.text.catalog_name import parts_of, quoted
 from airflow_bookmarks.core.text.cause import cause_of
 from airflow_bookmarks.core.text.escaping import in_lines
 from airflow_bookmarks.sinks.iceberg.tables import IcebergSnapshot, PickRefusedError, TableHistory
-from airflow_bookmarks.sinks.iceberg.target import IcebergTarget, parts_of, quoted
+from airflow_bookmarks.sinks.iceberg.target import IcebergTarget
+from airflow_bookmarks.sources.iceberg.snapshots import SnapshotLog, TableSnapshotInfo
 from airflow_bookmarks.spark.features import SPARK_ERRORS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from pyspark.sql import SparkSession
+    from pyspark.sql import Row, SparkSession
 
+IDENTIFIER_FIELDS = "identifier-fields"  # the columns by which a row is known again, as "[id]"
 WAP_ENABLED = "write.wap.enabled"  # the property of a table in which a snapshot can be staged
 
 _MISSING = ("TABLE_OR_VIEW_NOT_FOUND", "NoSuchTableException")
@@ -105,20 +108,39 @@ class IcebergSession:
         return True
 
     def history(self, target: IcebergTarget) -> TableHistory | None:
-        """See `IcebergTables.history`: Spark keeps what it knows of a table for a while, unless it is told to look."""
+        """See `IcebergTables.history`."""
+        told = self._told(target, "snapshot_id, parent_id, summary['wap.id'], summary['published-wap-id']")
+        if told is None:
+            return None
+        found, refs = told
+        snapshots = {int(row[0]): IcebergSnapshot(int(row[0]), row[1], row[2], row[3]) for row in found}
+        return TableHistory(snapshots, _current(refs), {row[0]: int(row[2]) for row in refs if row[1] == "TAG"})
+
+    def log(self, target: IcebergTarget) -> SnapshotLog | None:
+        """Return the snapshots of a table as they are now; None if it is not there.
+
+        Raises:
+            SourceError: it is out of reach.
+        """
+        told = self._told(target, "snapshot_id, parent_id, operation, unix_millis(committed_at), summary")
+        if told is None:
+            return None
+        found, refs = told
+        told_of = [TableSnapshotInfo(int(row[0]), row[1], row[2] or "", row[3], dict(row[4] or {})) for row in found]
+        return SnapshotLog({each.id: each for each in told_of}, _current(refs))
+
+    def _told(self, target: IcebergTarget, columns: str) -> tuple[list[Row], list[Row]] | None:
+        """Return snapshots and refs of a table: Spark keeps what it knows of one for a while, unless told to look."""
         of_table = (target.catalog, *target.names)
-        ids = "snapshot_id, parent_id, summary['wap.id'], summary['published-wap-id']"
         try:
             self._spark.sql(f"REFRESH TABLE {target.sql}")
-            found = self._spark.sql(f"SELECT {ids} FROM {quoted(*of_table, 'snapshots')}").collect()  # noqa: S608 (quoted)
+            found = self._spark.sql(f"SELECT {columns} FROM {quoted(*of_table, 'snapshots')}").collect()  # noqa: S608 (quoted)
             refs = self._spark.sql(f"SELECT name, type, snapshot_id FROM {quoted(*of_table, 'refs')}").collect()  # noqa: S608 (quoted)
         except SPARK_ERRORS as error:
             if any(said in str(error) for said in _MISSING):
                 return None
             raise _out_of_reach(target, error) from error
-        snapshots = {int(row[0]): IcebergSnapshot(int(row[0]), row[1], row[2], row[3]) for row in found}
-        current = next((int(row[2]) for row in refs if row[0] == "main"), None)
-        return TableHistory(snapshots, current, {row[0]: int(row[2]) for row in refs if row[1] == "TAG"})
+        return found, refs
 
     def summary(self, target: IcebergTarget, snapshot: int) -> Mapping[str, str]:
         """Return what a snapshot says of what was written."""
@@ -148,7 +170,7 @@ class IcebergSession:
 
     def forward(self, target: IcebergTarget, tag: str) -> None:
         """See `IcebergTables.forward`."""
-        self._bring(target, "fast_forward", f"branch => 'main', to => {_text(tag)}")
+        self._bring(target, "fast_forward", f"branch => 'main', to => {text(tag)}")
 
     def _bring(self, target: IcebergTarget, procedure: str, arguments: str) -> None:
         try:
@@ -174,11 +196,15 @@ class IcebergSession:
             raise _out_of_reach(target, error) from error
 
     def _call(self, target: IcebergTarget, procedure: str, arguments: str) -> None:
-        table = _text(target.in_catalog)
+        table = text(target.in_catalog)
         self._spark.sql(f"CALL {quoted(target.catalog)}.system.{procedure}(table => {table}, {arguments})").collect()
 
 
-def _text(value: str) -> str:
+def _current(refs: Sequence[Row]) -> int | None:
+    return next((int(row[2]) for row in refs if row[0] == "main"), None)
+
+
+def text(value: str) -> str:
     """Return a text as SQL writes it."""
     escaped = value.replace("\\", "\\\\").replace("'", "\\'")
     return f"'{escaped}'"

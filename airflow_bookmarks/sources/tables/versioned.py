@@ -1,23 +1,46 @@
-"""The options of reading a Delta table, which do not depend on Spark."""
+"""Tables that keep versions (Delta, Iceberg), as a source: options, errors, counts. Without Spark."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
-from airflow_bookmarks.core.errors import OptionError
+from airflow_bookmarks.core.errors import OptionError, SourceError
 from airflow_bookmarks.core.option import check_choice
 from airflow_bookmarks.core.selection.bound import UNBOUND, Bound
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 OnChange = Literal["error", "ignore", "reload"]
 
+# Among `skipped`: files of commits that changed rows, where on_change is "ignore".
+REWRITTEN = "rewritten"  # written by an update, a merge, an overwrite
+REMOVED = "removed"  # removed with their rows, which were read
+
+
+class RowsChangedError(SourceError):
+    """Raised when rows of a table that is read for what was appended were changed since."""
+
+
+class VersionGoneError(SourceError):
+    """Raised when versions of a table that have to be read are no longer kept."""
+
+
+def total(counts: Sequence[int | None]) -> int | None:
+    """Return the sum of counts; None where one of them is not known.
+
+    Example:
+        >>> total([1, 2]), total([1, None])
+        (3, None)
+    """
+    known = [count for count in counts if count is not None]
+    return sum(known) if len(known) == len(counts) else None
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DeltaOptions:
-    """Which commits of a table are read, and how; `BookmarkedReader.delta` says what each of them means.
+class VersionOptions:
+    """Which commits of a table are read, and how; `BookmarkedReader.delta` and `iceberg` say what each of them means.
 
     Raises:
         OptionError: a choice that is none, or choices that contradict each other.
@@ -43,7 +66,7 @@ class DeltaOptions:
         for name in ("max_rows", "window"):
             if getattr(self.bound, name) is not None:
                 raise OptionError(
-                    f"{name}: a Delta table is bounded by max_versions, max_files or max_bytes. Nothing was read or "
+                    f"{name}: such a table is bounded by max_versions, max_files or max_bytes. Nothing was read or "
                     "changed."
                 )
 
@@ -52,7 +75,7 @@ class DeltaOptions:
         """The names of the bounds that are given."""
         return [*(["max_versions"] if self.max_versions is not None else []), *self.bound.given()]
 
-    def bounded(self, bound: Bound) -> DeltaOptions:
+    def bounded(self, bound: Bound) -> VersionOptions:
         """Return them with another bound of files or bytes."""
         return replace(self, bound=bound)
 
@@ -66,7 +89,7 @@ class DeltaOptions:
         }
 
     @classmethod
-    def of_stored(cls, values: Mapping[str, Any]) -> DeltaOptions:
+    def of_stored(cls, values: Mapping[str, Any]) -> VersionOptions:
         """Return what `stored` returned."""
         return cls(
             changes=values["changes"],

@@ -1,0 +1,107 @@
+"""The kind of source that reads Iceberg tables."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+from airflow_bookmarks.core.errors import OptionError
+from airflow_bookmarks.core.order import TIME
+from airflow_bookmarks.core.rules.start import Start
+from airflow_bookmarks.sources.iceberg.look import look
+from airflow_bookmarks.sources.iceberg.position import IcebergPlan, IcebergPosition, WholeTable, united
+from airflow_bookmarks.sources.iceberg.source import KIND, IcebergSource, position_at
+from airflow_bookmarks.sources.kind import SourceKind
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from airflow_bookmarks.core.ledger.file_ledger import Load
+    from airflow_bookmarks.core.order import Order
+    from airflow_bookmarks.core.position import Position
+    from airflow_bookmarks.core.run import PlanEntry, SourceRef
+    from airflow_bookmarks.sources.iceberg.snapshots import SnapshotLog, TableSnapshotInfo
+    from airflow_bookmarks.sources.source import PlanInput
+    from airflow_bookmarks.store.bookmark_store import BookmarkStore
+
+
+class IcebergKind(SourceKind[IcebergPlan]):
+    """Iceberg tables: progress is the snapshot up to which a table was read, shown by the time of its commit."""
+
+    name: ClassVar[str] = KIND
+    order: ClassVar[Order | None] = TIME
+
+    def decode(self, body: bytes) -> IcebergPlan:
+        """Return a stored plan; see `SourceKind.decode`."""
+        return IcebergPlan.decode(body)
+
+    def advance(self, plan: IcebergPlan, found: PlanInput) -> Position | None:
+        """Return the position behind a stored plan; see `SourceKind.advance`."""
+        return plan.position_from(found.position)
+
+    def knows(self, found: PlanInput, plan: IcebergPlan) -> bool:
+        """Whether the position lies behind where a plan begins; see `SourceKind.knows`.
+
+        Snapshots are in order by the time of their commits.
+        """
+        if found.position is None or plan.is_empty or plan.leads_to is None:
+            return False
+        before = IcebergPosition.decode(found.position)
+        if before.snapshot is None:
+            return False
+        return isinstance(plan.pieces[0], WholeTable) or plan.after is None or before.time_ms > plan.after.time_ms
+
+    def union(self, plans: Sequence[IcebergPlan]) -> IcebergPlan:
+        """Return one plan that reads what some have read, piece by piece; see `SourceKind.union`."""
+        return united(plans)
+
+    def source_of(self, store: BookmarkStore, job: str, entry: PlanEntry) -> IcebergSource:
+        """Return the source of the recorded table, looked at by pyiceberg; see `SourceKind.source_of`."""
+        recipe = self.decode(store.blobs.get(entry.body)).recipe
+        return IcebergSource(recipe, f"job {job!r}", lambda: look(recipe), job=job)
+
+    def watermark(self, position: bytes, load: Load) -> str | None:
+        """Return the time of the snapshot; see `SourceKind.watermark`."""
+        return IcebergPosition.decode(position).position().watermark
+
+    def locations(self, plan: IcebergPlan, source: SourceRef) -> Sequence[str]:
+        """Return the folder of the table; see `SourceKind.locations`."""
+        return (plan.recipe.location,)
+
+    def seek(self, store: BookmarkStore, found: PlanInput, plan: IcebergPlan, value: str) -> Position:
+        """Return the position at a snapshot, at the last one before a time, or at the latest ("now").
+
+        Raises:
+            OptionError: the value is none of these, or the table keeps no such snapshot.
+            SourceError: the table can't be looked at.
+        """
+        snapshot = _snapshot_at(look(plan.recipe), plan.recipe.name, value)
+        return position_at(snapshot).position()
+
+
+def _snapshot_at(table: SnapshotLog, name: str, value: str) -> TableSnapshotInfo | None:
+    if value == "now":
+        return table.newest
+    if value.isascii() and value.isdigit():
+        found = next((each for each in table.line(table.current) if each.id == int(value)), None)
+        if found is None:
+            raise OptionError(
+                f"{value}: the Iceberg table {name!r} has no such snapshot on the way to its current one. Nothing was "
+                "changed. Name one of these; or reset the context, and the next run reads the table whole."
+            )
+        return found
+    try:
+        time = Start.of(value).time
+    except OptionError:
+        time = None
+    if time is None:
+        raise OptionError(
+            f"{value!r} is neither 'now' nor the id of a snapshot nor a time such as 2013-01-31T00:00:00Z. A context "
+            "of an Iceberg table can be set to these. Nothing was changed."
+        )
+    found = table.last_before(time.timestamp() * 1000)
+    if found is None:
+        raise OptionError(
+            f"{value}: the Iceberg table {name!r} keeps no snapshot from before that time. Nothing was changed. Reset "
+            "the context, and the next run reads the table whole."
+        )
+    return found
