@@ -105,6 +105,12 @@ def _without_own_sessions(spark: SparkSession) -> str:
     return "" if has_own_sessions(spark) else "no sessions with a conf of their own: this Spark Connect can't make one"
 
 
+def _without_attribute_errors(spark: SparkSession) -> str:
+    if not hasattr(spark.range(1), "no_such_attribute"):
+        return ""
+    return "no errors about attributes that a frame has not: this Spark Connect takes them for columns"
+
+
 @cache
 def _without_whole_errors(spark: SparkSession) -> str:
     try:
@@ -116,6 +122,7 @@ def _without_whole_errors(spark: SparkSession) -> str:
 
 # By name what says why a session has it not, empty where it has.
 MISSING: Mapping[str, Callable[[SparkSession], str]] = {
+    "attribute errors": _without_attribute_errors,
     "classic": _without_classic,
     "columns named once": _without_names_for_good,
     "identity columns": _without_identity_columns,

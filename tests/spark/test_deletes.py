@@ -67,10 +67,12 @@ def lost(lake: Lake, name: str) -> AttributeError:
     return raised.value
 
 
+@pytest.mark.needs("attribute errors")
 def test_frame_without_deletes_tells_which_frames_have_them(delivered: Lake) -> None:
     (note,) = lost(delivered, "deletes").__notes__
     assert note.startswith("A frame has .deletes as job.read(ctx, deleted_when=...)")
 
 
+@pytest.mark.needs("attribute errors")
 def test_other_attribute_that_a_frame_has_not_gets_no_note(delivered: Lake) -> None:
     assert not hasattr(lost(delivered, "deleted"), "__notes__")
