@@ -105,6 +105,10 @@ fanout: setup ## Let 200 consumers wait in a real Airflow for one job, and kill 
 chain: setup ## Play three DAGs that read each other for 20 rounds in a real Airflow, with kills, clears and a rewind
 	$(BIN)/python -m tests.chaos.chain --rounds 20
 
+.PHONY: mixed-chain
+mixed-chain: databases ## Play 20 rounds of files, Delta, PostgreSQL and Iceberg in a row, killed and rewound; SEED=1 repeats one
+	MIXED_ROUNDS=20 MIXED_SEED=$(SEED) $(BIN)/python -m pytest -q -s -p no:xdist tests/spark/mixed_chain_promises.py
+
 .PHONY: writers
 writers: databases ## Read tables by key for ten minutes while 200 write out of order, and count what is lost; SEED=1 repeats one
 	$(BIN)/python -m tests.chaos.writers --seconds 600 --writers 200 $(if $(SEED),--seed $(SEED))
