@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -91,15 +91,29 @@ def home_with_the_driver(home: Path, examples: Examples) -> Path:
     """Make a home whose Maven repository has the driver, so that Spark finds its package there and asks no other."""
     land = examples.dag(DAG_ID).get_task("land")
     assert isinstance(land, BookmarkSparkSubmitOperator)
-    group, artifact, version = str(land.packages).split(":")
-    folder = home.joinpath(".m2", "repository", *group.split("."), artifact, version)
-    folder.mkdir(parents=True)
-    (folder / f"{artifact}-{version}.jar").symlink_to(fetch("postgresql") / f"{artifact}-{version}.jar")
-    (folder / f"{artifact}-{version}.pom").write_text(
-        f"<project><modelVersion>4.0.0</modelVersion><groupId>{group}</groupId><artifactId>{artifact}</artifactId>"
-        f"<version>{version}</version></project>"
-    )
+    repository_with(home, [str(land.packages)], fetch("postgresql").glob("*.jar"))
     return home
+
+
+def repository_with(home: Path, packages: Sequence[str], jars: Iterable[Path]) -> None:
+    """Make a home whose Maven repository has packages, the last of which the others need where there are several."""
+    files = {jar.name: jar for jar in jars}
+    for package in packages:
+        group, artifact, version = package.split(":")
+        folder = home.joinpath(".m2", "repository", *group.split("."), artifact, version)
+        folder.mkdir(parents=True)
+        (folder / f"{artifact}-{version}.jar").symlink_to(files[f"{artifact}-{version}.jar"])
+        needed = "" if package == packages[-1] else _dependency(packages[-1])
+        (folder / f"{artifact}-{version}.pom").write_text(
+            f"<project><modelVersion>4.0.0</modelVersion><groupId>{group}</groupId><artifactId>{artifact}</artifactId>"
+            f"<version>{version}</version>{needed}</project>"
+        )
+
+
+def _dependency(package: str) -> str:
+    group, artifact, version = package.split(":")
+    named = f"<groupId>{group}</groupId><artifactId>{artifact}</artifactId><version>{version}</version>"
+    return f"<dependencies><dependency>{named}</dependency></dependencies>"
 
 
 def play(examples: Examples, **conf: Any) -> Played:
