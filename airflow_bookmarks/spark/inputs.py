@@ -169,16 +169,24 @@ class Inputs(Guarded):
         """
         for read_from, read in self._read_tables:
             self._check_no_own_input(read_from, read, address, target)
-        table = f"{address}#{target}"
-        also_overwrites = self._tables.get(table)
-        if also_overwrites is not None and (overwrites or also_overwrites):
-            raise OptionError(
-                f"job {self._job!r}: two outputs of one run go to the table {table}, and one of them overwrites: it "
-                "would replace what the other one publishes. Nothing was published or committed. Append with both, or "
-                "write one union of both frames."
-            )
-        self._tables[table] = overwrites or bool(also_overwrites)
+        self.check_alone(f"{address}#{target}", replaces=overwrites)
         self._written.append((address, target))
+
+    @guarded
+    def check_alone(self, table: str, *, replaces: bool) -> None:
+        """Make sure that an output which replaces rows of a table is the only one of this run that goes there.
+
+        Raises:
+            OptionError: it is not.
+        """
+        also_replaces = self._tables.get(table)
+        if also_replaces is not None and (replaces or also_replaces):
+            raise OptionError(
+                f"job {self._job!r}: two outputs of one run go to the table {table}, and one of them overwrites, or "
+                "replaces rows by their keys: it would replace what the other one publishes, or come too late after "
+                "it. Nothing was published or committed. Append with both, or write one union of both frames."
+            )
+        self._tables[table] = replaces or bool(also_replaces)
 
     def _check_no_own_input(self, address: str, read: SinkTable, written_to: str, written: SinkTable) -> None:
         schemas = {read.schema, written.schema}

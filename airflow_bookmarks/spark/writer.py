@@ -373,6 +373,7 @@ class BookmarkedWriter:
             upsert=self._upsert,
         )
         self._job.check_target(table.location, overwrites=table.is_overwrite)
+        self._job.inputs.check_alone(str(table.target), replaces=table.is_overwrite or self._upsert is not None)
         frame = self._frame
         if self._upsert is not None and self._deletes is not None:
             frame = with_deletes(frame, self._deletes, self._upsert, what)

@@ -256,6 +256,27 @@ def test_what_cannot_be_used_is_refused(lake: Lake, table: Table) -> None:
     assert table.lines() == []
 
 
+def test_two_outputs_to_one_table_are_appended_and_one_that_replaces_comes_alone(lake: Lake, table: Table) -> None:
+    table.make()
+    lake.put("a.txt", "a")
+    with lake.job() as job:
+        lines = lake.read(job)
+        for name in ("one", "two"):
+            job.write(lines, name).iceberg(table.name)
+    assert (table.lines(), table.tags()) == (["a", "a"], [])
+    lake.put("b.txt", "b")
+    ways = ["overwrite", *(["upsert"] if has_own_sessions(lake.spark) else [])]
+    for way in ways:
+        job = lake.job().begin()
+        lines = lake.read(job)
+        job.write(lines, "one").iceberg(table.name)
+        second = job.write(lines, "two")
+        with pytest.raises(OptionError, match="two outputs"):
+            (second.upsert("value") if way == "upsert" else second.mode("overwrite")).iceberg(table.name)
+        job.abort("refused")
+    assert table.lines() == ["a", "a"]
+
+
 def test_replay_clean_and_upstream_are_refused_with_the_reason(lake: Lake, table: Table) -> None:
     table.make()
     lake.put("a.txt", "a")

@@ -16,8 +16,9 @@ import pytest
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from airflow_bookmarks.core.errors import BookmarkError
+from airflow_bookmarks.core.errors import BookmarkError, JobUnknownError
 from airflow_bookmarks.lifecycle.changes.change import reset, rewind
+from airflow_bookmarks.lifecycle.inspect.runs import UNDONE, history
 from airflow_bookmarks.lifecycle.protocol.failpoint import Failpoint
 from airflow_bookmarks.lifecycle.protocol.lease import RunEnvironment
 from airflow_bookmarks.lifecycle.run.environment import runs_in
@@ -167,14 +168,18 @@ class Chain:
         return at
 
     def gone_back(self, stage: str) -> str:
-        last = self.lake.store.head(stage).run_number
-        back = self.random.randint(0, max(0, last - 1))
-        how: dict[str, Any] = {"reason": "a test", "who": "me", "force": True}
-        if back and not self.lake.store.head(stage).publishing:
-            rewind(self.lake.store, stage, back, **how)
-        elif last:
-            reset(self.lake.store, stage, **how)
-        return f"{stage} rewound to run {back} of {last}"
+        """Rewind a stage to one of the runs that are left, or reset it."""
+        store, how = self.lake.store, {"reason": "a test", "who": "me", "force": True}
+        try:
+            left = [int(run["number"]) for run in history(store, stage) if run["state"] != UNDONE]
+        except JobUnknownError:
+            return f"{stage} not rewound: it has no run yet"
+        back = self.random.choice([0, *left])
+        if back:
+            rewind(store, stage, back, **how)  # type: ignore[arg-type]  # by name
+        else:
+            reset(store, stage, **how)  # type: ignore[arg-type]  # by name
+        return f"{stage} rewound to run {back}, of {len(left)} that were left"
 
 
 def dies_when_it_comes_to(wanted: Failpoint) -> Callable[[Failpoint], None]:
