@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tools import jars
-from tools.jars import FOR_SPARK, SETS, fetch, fetch_for_spark
+from tools.jars import FOR_SPARK, SETS, Artifact, fetch, fetch_for_spark
 
 _PAGE = Path(__file__).parents[2] / "docs" / "reference" / "spark_versions.md"
 
@@ -22,6 +22,21 @@ def test_page_has_the_table_of_the_code() -> None:
         [spark, each.scala, each.hadoop, each.sdk, each.analytics, each.avro, each.connect or "built in"]
         for spark, each in FOR_SPARK.items()
     ]
+
+
+def test_page_has_the_packages_of_table_formats() -> None:
+    table = _PAGE.read_text().partition("## Table formats")[2].partition("\n## ")[0]
+    rows = [[cell.strip("` ") for cell in line.strip("|").split("|")] for line in table.splitlines() if line[:1] == "|"]
+
+    def package(spark: str, kind: str) -> str:
+        found = SETS.get(f"{kind}-spark-{spark}")
+        return "none yet" if found is None else ":".join(_parts(found.artifacts[0]))
+
+    assert rows[2:] == [[spark, package(spark, "delta"), package(spark, "iceberg")] for spark in FOR_SPARK]
+
+
+def _parts(artifact: Artifact) -> tuple[str, str, str]:
+    return artifact.group, artifact.name, artifact.version
 
 
 @pytest.mark.parametrize("spark", FOR_SPARK)
