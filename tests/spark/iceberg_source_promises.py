@@ -264,7 +264,7 @@ def test_bound_ends_a_run_between_snapshots(lake: Lake, orders: Orders, bound: s
     assert [run(lake, orders, **how) for _ in range(3)] == [[2, 3], [4], []]
 
 
-def test_rewind_set_and_start_name_snapshots_and_times(lake: Lake, orders: Orders) -> None:
+def test_rewind_and_start_name_runs_and_times(lake: Lake, orders: Orders) -> None:
     orders.create().add(1)
     run(lake, orders)
     orders.add(2)
@@ -273,6 +273,20 @@ def test_rewind_set_and_start_name_snapshots_and_times(lake: Lake, orders: Order
     assert run(lake, orders) == [2, 3]
     rewind(lake.store, "copy", to_run=1, reason="a test", who="me", force=True)
     assert run(lake, orders) == [2, 3]
+    reset(lake.store, "copy", reason="a test", who="me", force=True)
+    assert run(lake, orders) == [1, 2, 3]
+    with lake.job("later", start=between) as job:
+        assert [row["id"] for row in read(job, orders.name).collect()] == [3]
+    assert next(iter(lake.store.runs("later"))).plans["orders"].stats["skipped"]["before_start"] == 2
+
+
+def test_set_and_pending_look_by_pyiceberg(lake: Lake, orders: Orders) -> None:
+    pytest.importorskip("pyiceberg", reason="no pyiceberg, which is an extra")
+    orders.create().add(1)
+    orders.add(2)
+    between = datetime.now(UTC)
+    orders.add(3)
+    run(lake, orders)
     for value, ids in ((str(orders.ids[1]), [3]), (between.isoformat(), [3]), ("now", [])):
         set_position(lake.store, "copy", "orders", value, reason="a test", who="me")
         assert (pending(lake.store, "copy").contexts[0].files, run(lake, orders)) == (len(ids), ids)
@@ -280,11 +294,6 @@ def test_rewind_set_and_start_name_snapshots_and_times(lake: Lake, orders: Order
         set_position(lake.store, "copy", "orders", "77", reason="a test", who="me")
     with pytest.raises(OptionError, match="neither 'now' nor the id of a snapshot"):
         set_position(lake.store, "copy", "orders", "soon", reason="a test", who="me")
-    reset(lake.store, "copy", reason="a test", who="me", force=True)
-    assert run(lake, orders) == [1, 2, 3]
-    with lake.job("later", start=between) as job:
-        assert [row["id"] for row in read(job, orders.name).collect()] == [3]
-    assert next(iter(lake.store.runs("later"))).plans["orders"].stats["skipped"]["before_start"] == 2
 
 
 def test_retry_after_a_kill_and_a_replay_read_what_was_planned(lake: Lake, orders: Orders) -> None:
