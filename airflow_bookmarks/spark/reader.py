@@ -556,7 +556,8 @@ class BookmarkedReader(ByFormat):
                 table anew.
             max_versions: the most snapshots with anything new that one run reads.
             max_files, max_bytes: the most files or bytes that one run reads: whole snapshots, and at least one. The
-                rest is counted ("over_bound") and left to the next run. A first read is of one snapshot, and whole.
+                rest is counted ("over_bound") and left to the next run. A first read is whole where snapshots have
+                expired or have changed rows.
 
         Raises:
             OptionError: a choice is unknown, or this Spark has no Iceberg.

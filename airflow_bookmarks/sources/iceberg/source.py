@@ -81,10 +81,23 @@ class IcebergSource:
         if before is None and not found.start.is_beginning:
             return self._from_start(table, found)
         if before is None or before.snapshot is None or not self._is_same(table, before.snapshot):
-            return self._whole(table.newest)
+            return self._from_beginning(table)
         return self._since(table, before, before.snapshot)
 
     # ---- the table whole
+
+    def _from_beginning(self, table: SnapshotLog) -> IcebergPlan:
+        """Return a plan over the table as it is; within a bound as it was when so much had been appended.
+
+        Where snapshots have expired, or have changed rows, there is no such time, and a first read is whole.
+        """
+        line = list(table.line(table.current))[::-1]
+        if table.has_all_since_the_first() and not any(each.changes_rows for each in line):
+            window = window_of(line, self.recipe.options)
+            if window.left:
+                plan = self._whole(window.snapshots[-1])
+                return replace(plan, skipped={OVER_BOUND: window.left}, has_more=True)
+        return self._whole(table.newest)
 
     def _whole(self, snapshot: TableSnapshotInfo | None) -> IcebergPlan:
         if snapshot is None:
@@ -113,7 +126,7 @@ class IcebergSource:
                     f"{self.recipe.name!r} that are kept are all later. Nothing was read or changed. Begin at "
                     "'beginning', 'now' or at a later time."
                 )
-            return self._whole(table.newest)
+            return self._from_beginning(table)
         plan = self._since(table, position_at(before), before.id)
         files = before.count("total-data-files")
         return replace(plan, skipped={**plan.skipped, **({BEFORE_START: files} if files else {})})

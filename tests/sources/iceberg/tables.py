@@ -45,6 +45,10 @@ class OwnTable:
         """The ids of the snapshots, oldest first."""
         return [each.snapshot_id for each in self.table.metadata.snapshots]
 
+    def rows_at(self, snapshot: int) -> set[int]:
+        """The ids of the rows as of a snapshot."""
+        return {int(each) for each in self.table.scan(snapshot_id=snapshot).to_arrow()["id"].to_pylist()}
+
     def add(self, *ids: int) -> None:
         self.table.append(rows(ids))
 
