@@ -139,6 +139,7 @@ ifdef SMALL
 else
 	$(BIN)/python -m benchmarks.store
 	$(BIN)/python -m benchmarks.databases
+	$(BIN)/python -m benchmarks.tables
 	$(BIN)/python -m benchmarks.waiting
 	$(BIN)/python -m benchmarks.airflow
 	$(BIN)/python -m benchmarks.page

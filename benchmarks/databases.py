@@ -17,7 +17,6 @@ import argparse
 import logging
 import os
 import tempfile
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -39,6 +38,7 @@ from benchmarks.figure import beside, header, line
 from benchmarks.peers.environment import peer
 from benchmarks.planning import CONTEXT, NAMESPACE
 from benchmarks.report import Line, Report
+from benchmarks.turns import in_turns, timed
 from tools.jars import fetch
 from tools.servers import postgresql
 
@@ -148,23 +148,6 @@ def _session() -> Iterator[SparkSession]:
         yield spark
 
 
-def _timed(play: Callable[[], object]) -> float:
-    begun = time.perf_counter()
-    play()
-    return time.perf_counter() - begun
-
-
-def _in_turns(rounds: int, one: Callable[[], object], other: Callable[[], object]) -> tuple[list[float], list[float]]:
-    """Time two things in turns; each goes first every other time, and once before anything counts."""
-    _timed(one), _timed(other)
-    ones: list[float] = []
-    others: list[float] = []
-    for number in range(rounds):
-        for play, times in ((one, ones), (other, others)) if number % 2 else ((other, others), (one, ones)):
-            times.append(_timed(play))
-    return ones, others
-
-
 # ---- without Spark
 
 
@@ -183,7 +166,7 @@ def _measure_nothing_new(ground: Ground) -> None:
             database.rows("SELECT max(id) FROM orders")
 
     ours()  # reads all there is
-    times = _in_turns(4 * ground.rounds, ours, bare)
+    times = in_turns(4 * ground.rounds, ours, bare)
     measure = f"nothing new in {ground.rows:,} rows, a run"
     ground.beside(measure, *times, "SELECT max(id)")
     _beside_dlt(ground, measure, ours)
@@ -203,7 +186,7 @@ def _beside_dlt(ground: Ground, measure: str, ours: Callable[[], None]) -> None:
     ):
         dlt.run()  # it makes its destination
         for _ in range(2 * ground.rounds):
-            ones.append(_timed(ours))
+            ones.append(timed(ours))
             seconds, count = dlt.run()
             others.append(seconds)
             loaded += count
@@ -233,7 +216,7 @@ def _measure_some_new(ground: Ground, spark: SparkSession) -> None:
     others: list[float] = []
     for number in range(ground.rounds + 1):
         _insert(ground, NEW)
-        one, other = _timed(ours), _timed(by_hand)
+        one, other = timed(ours), timed(by_hand)
         if number:
             ones.append(one)
             others.append(other)
@@ -255,7 +238,7 @@ def _measure_first_load(ground: Ground, spark: SparkSession) -> None:
         _consume(reader.options(partitionColumn="id", lowerBound=str(low), upperBound=str(high + 1)).load())
 
     measure = f"first load of {ground.rows:,} rows in {PARTS} parts"
-    ratio = ground.beside(measure, *_in_turns(max(3, ground.rounds - 2), ours, by_hand))
+    ratio = ground.beside(measure, *in_turns(max(3, ground.rounds - 2), ours, by_hand))
     ground.report.promise(Line(f"{measure}: times a read that is told its ends", ratio, FIRST_LOAD, "times"))
 
 
@@ -277,11 +260,11 @@ def _measure_publish(ground: Ground, spark: SparkSession) -> None:
         )
 
     measure = f"write {rows:,} rows over a table"
-    ground.beside(measure, *_in_turns(max(3, ground.rounds - 2), ours, by_hand), "df.write.jdbc")
+    ground.beside(measure, *in_turns(max(3, ground.rounds - 2), ours, by_hand), "df.write.jdbc")
     with open_database(ground.login) as database:
         ((found,),) = database.rows("SELECT count(*) FROM copied")
     ground.report.check(measure, rows, found)
-    times = _in_turns(3, lambda: ground.run("INSERT INTO copied SELECT * FROM written"), lambda: None)
+    times = in_turns(3, lambda: ground.run("INSERT INTO copied SELECT * FROM written"), lambda: None)
     ground.report.add(measure, "of which INSERT ... SELECT", "s", times[0])
 
 

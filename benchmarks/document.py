@@ -15,7 +15,11 @@ from typing import Any
 
 RESULT, PAGE, IMAGES = Path("build/bench"), Path("docs/reference/benchmarks.md"), Path("docs/images")
 # Where the reports lie, by the marks between which each stands on the page.
-_SECTIONS = {"measured": RESULT, "measured: databases": RESULT / "databases"}
+_SECTIONS = {
+    "measured": RESULT,
+    "measured: databases": RESULT / "databases",
+    "measured: tables": RESULT / "tables",
+}
 _PREFIX = "bench-"
 
 
