@@ -9,8 +9,16 @@ Example:
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
 from typing import TYPE_CHECKING
+
+if sys.version_info < (3, 11):  # noqa: UP036 - a driver gets the package as a zip, which asks for no Python
+    raise ImportError(
+        f"airflow_bookmarks needs Python 3.11 or later, and this is {sys.version.partition(' ')[0]} ({sys.executable})."
+        " Nothing was read or changed. Name another Python for the driver: spark.pyspark.python, or on YARN "
+        "spark.yarn.appMasterEnv.PYSPARK_PYTHON."
+    )
 
 from airflow_bookmarks.version import __version__
 

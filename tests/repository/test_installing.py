@@ -57,3 +57,12 @@ def test_extra_beside_constraints_that_pin_another_version_is_refused(tmp_path: 
 
 def test_extra_without_pins_is_one_version(tmp_path: Path) -> None:
     assert resolved(tmp_path, extra(), "") == {"pyspark": "4.1.3", "pyspark-client": "4.1.3"}
+
+
+def test_older_python_of_a_driver_is_told_before_anything_else() -> None:
+    script = "import sys; sys.version_info = (3, 10, 13); import airflow_bookmarks"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+
+    assert done.returncode == 1
+    assert "ImportError: airflow_bookmarks needs Python 3.11 or later" in done.stderr
+    assert "spark.pyspark.python" in done.stderr

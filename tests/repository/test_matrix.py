@@ -140,7 +140,7 @@ def test_page_has_a_row_for_each_spark_and_says_what_is_switched_off() -> None:
     ]
     assert "| no variants / here | 2 |" in lines
     assert "- `tests.core::test_x`" in lines
-    assert "Python 3.11, pyspark 3.5.9. Runs `tests/core`, here of abc1234." in lines
+    assert "Python 3.11, pyspark 3.5.9. Ran `tests/core`, of abc1234." in lines
 
 
 def test_environment_that_can_not_be_made_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -251,7 +251,7 @@ def test_thorough_tests_are_run_where_they_are_asked_for_and_the_page_says_so(sm
 
     lines = (small / "compatibility.md").read_text().splitlines()
     assert "| 4.1 | 2 passed | 1 passed |" in lines
-    assert [re.findall(r"Runs (.*), here of", line)[0] for line in lines if "Runs" in line] == [
+    assert [re.findall(r"Ran (.*), of", line)[0] for line in lines if ". Ran " in line] == [
         "`test_it.py` with the thorough ones",
         "`test_it.py`",
     ]

@@ -14,6 +14,7 @@ import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -137,7 +138,8 @@ def _run(cell: Cell, workers: int, *, is_thorough: bool) -> Outcome:
         outcome = Outcome(cell.name, 0, {}, [], "its environment can't be made", {}, seconds, _commit())
     else:
         outcome = _test(cell, folder, [*([] if is_thorough else ["-m", "not thorough"]), "-n", str(workers)], started)
-    outcome = replace(outcome, is_thorough=is_thorough)
+    today = datetime.now(UTC).date().isoformat()
+    outcome = replace(outcome, is_thorough=is_thorough, python=cell.python, tests=cell.tests, date=today)
     save(outcome, _OUTCOMES)
     print(f"matrix: {cell.name}: {outcome.summary} ({outcome.seconds:,.0f} s)", flush=True)
     for test in outcome.failed:

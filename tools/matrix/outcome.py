@@ -23,6 +23,9 @@ class Outcome:
         seconds: How long it took.
         commit: What was tested.
         is_thorough: Whether tests marked thorough were among them.
+        python: The version of Python, which a cell may have changed since.
+        tests: The paths that pytest ran, which a cell may have changed since.
+        date: The day, as 2026-01-31.
     """
 
     cell: str
@@ -34,6 +37,9 @@ class Outcome:
     seconds: float
     commit: str = "unknown"
     is_thorough: bool = False
+    python: str = ""
+    tests: tuple[str, ...] = ()
+    date: str = ""
 
     @property
     def is_good(self) -> bool:
@@ -81,4 +87,7 @@ def save(outcome: Outcome, folder: Path) -> None:
 def load(cell: str, folder: Path) -> Outcome | None:
     """Return the last outcome of a cell, or None where it was never run."""
     path = folder / f"{cell}.json"
-    return Outcome(**json.loads(path.read_text())) if path.exists() else None
+    if not path.exists():
+        return None
+    values = json.loads(path.read_text())
+    return Outcome(**{**values, "tests": tuple(values.get("tests", ()))})

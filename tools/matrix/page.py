@@ -14,8 +14,14 @@ _PYTHON = "3.11"
 _HEAD = f"""# What runs on what
 
 `make matrix` installs each combination of the table in an environment of its own, runs the tests there, and writes this
-page. A combination without figures is none that is tested. Tests that are switched off ask for a feature that this
-version lacks; the reasons stand below. Where nothing else is said, Python is {_PYTHON}.
+page. Where nothing else is said, Python is {_PYTHON}. A row is the Spark of a driver, a column what a worker or a
+driver has besides. Worker and driver need not have the same Spark: a worker with any of these Airflows submits to any
+of these Sparks, so of a combination without figures each half is tested, and not both together.
+
+"Off" are tests that need something that is not there: mostly a feature that this version lacks, some a tool of the
+tests. The reasons stand below. What a user misses where is told in
+[Spark versions](spark_versions.md#what-a-spark-lacks) and
+[Versions of Airflow](../operations/upgrading.md#versions-of-airflow).
 
 `make matrix ONLY=spark-3.5` runs one of them anew. Tests marked thorough, which show more of the same, are left out as
 in `make test`; `THOROUGH=1` runs them too.
@@ -39,20 +45,21 @@ def _table(cells: Sequence[Cell], outcomes: Mapping[str, Outcome]) -> list[str]:
     lines = [f"| Spark | {' | '.join(columns)} |", f"|---|{'---|' * len(columns)}"]
     for row in rows:
         found = [at.get((row, column)) for column in columns]
-        entries = ["" if cell is None else _python(cell) + _figures(outcomes.get(cell.name)) for cell in found]
+        entries = ["" if cell is None else _entry(cell, outcomes.get(cell.name)) for cell in found]
         lines.append(f"| {row} | {' | '.join(entries)} |")
     return lines
 
 
-def _python(cell: Cell) -> str:
-    """Return what a cell is headed with, whose column doesn't tell that its Python is a later one."""
-    is_told = cell.python == _PYTHON or cell.python in cell.column
-    return "" if is_told else f"Python {cell.python}: "
-
-
-def _figures(outcome: Outcome | None) -> str:
+def _entry(cell: Cell, outcome: Outcome | None) -> str:
+    """Return what a cell came to, with its Python where that is a later one, which its column doesn't tell."""
     if outcome is None:
         return "not run"
+    python = outcome.python or cell.python
+    is_told = python == _PYTHON or python in cell.column
+    return f"{'' if is_told else f'Python {python}: '}{_figures(outcome)}"
+
+
+def _figures(outcome: Outcome) -> str:
     if outcome.stopped:
         return "not run to its end"
     off = sum(outcome.switched_off.values())
@@ -67,12 +74,13 @@ def _details(cells: Sequence[Cell], outcomes: Mapping[str, Outcome]) -> list[str
         if outcome is None:
             continue
         installed = ", ".join(f"{name} {version}" for name, version in outcome.versions.items())
-        tests = "`, `".join(cell.tests)
+        tests = "`, `".join(outcome.tests or cell.tests)
+        date = f", {outcome.date}" if outcome.date else ""
         marked = " with the thorough ones" if outcome.is_thorough else ""
         lines += [
             f"## {cell.name}",
             "",
-            f"Python {cell.python}, {installed}. Runs `{tests}`{marked}, here of {outcome.commit}.",
+            f"Python {outcome.python or cell.python}, {installed}. Ran `{tests}`{marked}, of {outcome.commit}{date}.",
             "",
         ]
         if outcome.stopped:
