@@ -116,7 +116,7 @@ def test_each_kind_is_registered_under_its_name() -> None:
 
 def test_unknown_kind_is_refused_and_says_what_is_known() -> None:
     assert find_kind("floppy") is None
-    known = r"\('delta', 'files', 'jdbc', 'jdbc-snapshot', 'upstream' are\)"
+    known = r"\('delta', 'files', 'iceberg', 'jdbc', 'jdbc-snapshot', 'upstream' are\)"
     with pytest.raises(StateCorruptError, match=f"'floppy'.*{known}.*Install the package"):
         kind_of("floppy")
 

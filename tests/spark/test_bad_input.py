@@ -71,7 +71,7 @@ def test_path_that_cannot_be_read_is_an_error(lake: Lake, path: Any, kind: type[
     ("wrong", "says"),
     [
         (lambda r, p: r.format("delta").load(p), r"'delta': read a Delta table by \.delta\("),
-        (lambda r, p: r.format("iceberg").load(p), "'iceberg' has no bookmark here; known are avro, csv.*spark.read"),
+        (lambda r, p: r.format("hudi").load(p), "'hudi' has no bookmark here; known are avro, csv.*spark.read"),
         (lambda r, p: r.load(p, "avro"), "format 'avro'"),
         (lambda r, p: r.load(p), "no format; use"),
         (lambda r, p: r.option("pathGlobFilter", "x/*.csv").text(p), "expected a pattern of file names.*into the path"),
