@@ -7,7 +7,7 @@
 Each pair is measured in turns, in one session, on the same table.
 
     $ python -m benchmarks.tables                                     # 1,000 versions, 100,000 files
-    $ python -m benchmarks.tables --versions 50 --files 1000 --rows 100000
+    $ python -m benchmarks.tables --versions 50 --files 1000 --new 10 --rows 100000
 """
 
 from __future__ import annotations
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
 
 OUT = Path("build/bench/tables")
 KINDS = ("delta", "iceberg")
-NEW = 100  # versions between two rounds
 OVERHEAD, EXTRA_S = 1.05, 0.5  # of a managed write: times a plain one, and so many seconds more
 _OURS, _STREAM, _PLAIN = "ours", "AvailableNow", "df.write"
 
@@ -82,6 +81,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser("python -m benchmarks.tables", description="Delta and Iceberg tables.")
     parser.add_argument("--versions", type=int, default=1000, help="versions of the tables that are read")
     parser.add_argument("--files", type=int, default=100_000, help="files of these tables")
+    parser.add_argument("--new", type=int, default=100, help="versions between two rounds")
     parser.add_argument("--rows", type=int, default=2_000_000, help="rows of a write")
     parser.add_argument("--rounds", type=int, default=5, help="pairs of each measure")
     parser.add_argument("--only", nargs="*", choices=KINDS, default=KINDS)
@@ -93,7 +93,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             _measure_append(ground, kind, given.rows)
         for kind in given.only:
             _fill(ground, kind, given.versions, given.files)
-            _measure_new_versions(ground, kind, given.versions, given.files)
+            _measure_new_versions(ground, kind, given)
         ground.report.facts |= {
             "versions": given.versions, "files": given.files, "rows": given.rows, "load": os.getloadavg(),
         }  # fmt: skip
@@ -167,7 +167,7 @@ def _add_versions(ground: Ground, kind: str, versions: int) -> None:
         ground.write(kind, "many", ground.spark.range(1).selectExpr("id", "'more' AS note").coalesce(1))
 
 
-def _measure_new_versions(ground: Ground, kind: str, versions: int, files: int) -> None:
+def _measure_new_versions(ground: Ground, kind: str, given: argparse.Namespace) -> None:
     """Read what some versions have appended to a table of many, with what was read before behind both."""
     counts: dict[str, int] = {_OURS: 0, _STREAM: 0}
 
@@ -191,8 +191,8 @@ def _measure_new_versions(ground: Ground, kind: str, versions: int, files: int) 
 
     for play in (ours, streamed):
         timed(play)  # all that was there
-    of_what = f"a table of {kind} with {versions:,} versions, {files:,} files"
-    for measure, news in ((f"{NEW} new versions of {of_what}", NEW), (f"nothing new in {of_what}", 0)):
+    of_what = f"a table of {kind} with {given.versions:,} versions, {given.files:,} files"
+    for measure, news in ((f"{given.new} new versions of {of_what}", given.new), (f"nothing new in {of_what}", 0)):
         counts.update({_OURS: 0, _STREAM: 0})
         times: dict[Callable[[], None], list[float]] = {ours: [], streamed: []}
         for number in range(ground.rounds):
