@@ -3,6 +3,7 @@
     new versions     ours, and Structured Streaming with AvailableNow: what was committed since the last round
     nothing new      the same, where nothing was
     append           ours, and `df.write`: the same rows to a table of the same kind
+    once             ours, and `df.write` with Delta's own txnAppId and txnVersion, by which it lands once as well
 
 Each pair is measured in turns, in one session, on the same table.
 
@@ -13,6 +14,7 @@ Each pair is measured in turns, in one session, on the same table.
 from __future__ import annotations
 
 import argparse
+import itertools
 import logging
 import os
 import tempfile
@@ -37,7 +39,7 @@ if TYPE_CHECKING:
 OUT = Path("build/bench/tables")
 KINDS = ("delta", "iceberg")
 OVERHEAD, EXTRA_S = 1.05, 0.5  # of a managed write: times a plain one, and so many seconds more
-_OURS, _STREAM, _PLAIN = "ours", "AvailableNow", "df.write"
+_OURS, _STREAM, _PLAIN, _ONCE = "ours", "AvailableNow", "df.write", "df.write with txnAppId"
 
 
 @dataclass
@@ -149,6 +151,20 @@ def _measure_append(ground: Ground, kind: str, rows: int) -> None:
     ground.report.promise(Line(f"{measure}: what it takes beyond {OVERHEAD} times a plain write", over, EXTRA_S, "s"))
     found = _table(ground, kind, "managed").count()
     ground.report.check(measure, rows * (ground.rounds + 1), found)
+    if kind == "delta":
+        _measure_once(ground, ours, frame, measure)
+
+
+def _measure_once(ground: Ground, ours: Callable[[], None], frame: Callable[[], DataFrame], measure: str) -> None:
+    """Append beside what a user of Delta alone does so that a retry lands once: it knows no window and no chain."""
+    number = itertools.count(1)
+
+    def once() -> None:
+        writer = frame().write.format("delta").mode("append").option("txnAppId", "bench")
+        writer.option("txnVersion", str(next(number))).save(ground.name("delta", "plain"))
+
+    ones, others = in_turns(ground.rounds, ours, once)
+    ground.beside(f"{measure}, once", ones, others, _ONCE)
 
 
 # ---- reading

@@ -73,6 +73,11 @@ def interrupt(spark: SparkSession) -> None:
         spark.sparkContext.cancelAllJobs()
 
 
+def cores_of(spark: SparkSession) -> int | None:
+    """Return how many tasks Spark runs at a time, as it counts them; None on Spark Connect, which doesn't say."""
+    return None if is_connect(spark) else spark.sparkContext.defaultParallelism
+
+
 def session_conf(spark: SparkSession) -> dict[str, str]:
     """Return the whole conf of a session; see `hidden_conf` for what it may lack."""
     if hasattr(type(spark.conf), "getAll"):  # a property: of the object it would be read to see whether it is there

@@ -39,12 +39,14 @@ from airflow_bookmarks.lifecycle.protocol.failpoint import Failpoint
 from airflow_bookmarks.lifecycle.protocol.lease import RunEnvironment
 from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
 from airflow_bookmarks.lifecycle.run.environment import runs_in
+from airflow_bookmarks.sinks.delta.log_tail import LogTail
 from airflow_bookmarks.sinks.delta.sink import DeltaSink
 from airflow_bookmarks.sinks.delta.target import DeltaOutput, DeltaTarget
 from airflow_bookmarks.sinks.delta.token import DeltaToken, application_of
 from airflow_bookmarks.sinks.sink import StoredOutput
 from airflow_bookmarks.sinks.staging import Mode, StagingRequest
 from airflow_bookmarks.spark import BookmarkedJob
+from airflow_bookmarks.spark.features import cores_of
 from airflow_bookmarks.spark.sinks.delta_session import SessionTables, append, options_of
 from airflow_bookmarks.store.backends.sqlite import SqliteTable
 from airflow_bookmarks.store.blobs import BlobStore
@@ -131,6 +133,72 @@ def test_each_row_is_appended_once_by_two_runs(lake: Lake, table: Table) -> None
     run(lake)
     assert table.lines() == ["a", "b", "c"]
     assert lake.head().published == 2
+
+
+def statements_of(lake: Lake, monkeypatch: pytest.MonkeyPatch, play: Callable[[], Any]) -> list[str]:
+    """Return what a job asks its session about tables by SQL, cut to the words before the name of one."""
+    said: list[str] = []
+    real = type(lake.spark).sql
+
+    def sql(session: SparkSession, query: str, *args: Any, **kwargs: Any) -> DataFrame:
+        if query.startswith(("DESCRIBE", "SHOW")):
+            said.append(query.partition("`")[0].rpartition(" ")[0])
+        return real(session, query, *args, **kwargs)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(type(lake.spark), "sql", sql)
+        play()
+    return said
+
+
+def test_append_asks_spark_for_the_table_once_and_for_no_history(
+    lake: Lake, table: Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lake.put("a.txt", "a")
+    run(lake)
+    lake.put("b.txt", "b")
+    asked = statements_of(lake, monkeypatch, lambda: run(lake))
+    assert asked == ["DESCRIBE TABLE EXTENDED", "SHOW TBLPROPERTIES"]
+    assert table.lines() == ["a", "b"]
+
+
+def test_history_is_asked_where_the_files_of_the_log_do_not_tell(
+    lake: Lake, table: Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lake.put("a.txt", "a")
+    run(lake)
+    lake.put("b.txt", "b")
+    monkeypatch.setattr(LogTail, "newest", lambda tail: None)
+    monkeypatch.setattr(LogTail, "commit", lambda tail, token, after: None)
+    asked = statements_of(lake, monkeypatch, lambda: run(lake))
+    assert asked[2:] == ["DESCRIBE HISTORY", "DESCRIBE HISTORY"]
+    assert table.lines() == ["a", "b"]
+    assert lake.head().published == 2
+
+
+@pytest.mark.parametrize("given", [None, "7"])
+def test_partitions_of_the_state_of_a_table_are_as_before(
+    lake: Lake, table: Table, monkeypatch: pytest.MonkeyPatch, given: str | None
+) -> None:
+    name = "spark.databricks.delta.snapshotPartitions"
+    before = lake.spark.conf.get(name, None)
+    (lake.spark.conf.unset(name) if given is None else lake.spark.conf.set(name, given))
+    seen: list[str | None] = []
+
+    def seen_append(*args: Any) -> None:
+        seen.append(lake.spark.conf.get(name, None))
+        append(*args)
+
+    monkeypatch.setattr("airflow_bookmarks.spark.sinks.delta.append", seen_append)
+    lake.put("a.txt", "a")
+    try:
+        run(lake)
+        assert lake.spark.conf.get(name, None) == given
+    finally:
+        lake.spark.conf.unset(name) if before is None else lake.spark.conf.set(name, before)
+    cores = cores_of(lake.spark)
+    assert seen == [given or (None if cores is None else str(cores))]
+    assert table.lines() == ["a"]
 
 
 @pytest.mark.thorough
@@ -230,7 +298,7 @@ def test_overwrite_replaces_the_table_and_keeps_its_partitions(lake: Lake, table
     assert table.lines() == ["c"]
     detail = SessionTables(lake.spark).detail(DeltaTarget(table.path, is_path=True))
     assert detail is not None
-    assert detail.partition_by == ("p",)
+    assert detail.partitions == ("p",)
 
 
 def _by_first_letter(lake: Lake, job: BookmarkedJob) -> DataFrame:

@@ -83,6 +83,29 @@ def test_each_row_is_published_once_by_two_runs(lake: Lake, table: Table) -> Non
     assert int(stats["snapshot_before"]) == table.snapshots()[0]["snapshot_id"]
 
 
+def test_append_asks_spark_few_things(lake: Lake, table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
+    table.make()
+    for name in ("a.txt", "b.txt"):
+        lake.put(name, name)
+        run(lake, table)
+    said: list[str] = []
+    real = type(lake.spark).sql
+
+    def sql(session: SparkSession, query: str, *args: Any, **kwargs: Any) -> DataFrame:
+        said.append(query)
+        return real(session, query, *args, **kwargs)
+
+    monkeypatch.setattr(type(lake.spark), "sql", sql)
+    lake.put("c.txt", "c.txt")
+    run(lake, table)
+    looks = sum(query.startswith("SELECT") for query in said)
+    changes = [query.partition(" TAG ")[0].rpartition(" ")[2] for query in said if query.startswith("ALTER")]
+    # What is left of other runs, what this one has staged, where that stands, what is left of this one.
+    assert looks == 4
+    assert changes == ["DROP", "CREATE", "DROP"]  # the first asks whether this Spark knows tags
+    assert sum(query.startswith("CALL") for query in said) == 1
+
+
 def test_rows_are_staged_and_seen_by_nobody_before_the_commit(lake: Lake, table: Table) -> None:
     lake.put("a.txt", "a")
     job = lake.job().begin()

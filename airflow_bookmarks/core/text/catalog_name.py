@@ -21,7 +21,7 @@ def parts_of(name: str) -> tuple[str, ...]:
         (('lake', 'shop', 'orders'), ('lake', 'my.shop', 'orders'))
     """
     if _NAME.fullmatch(name) is None:
-        raise OptionError(f"{name!r} is no name of a table, such as lake.shop.orders")
+        raise OptionError(f"{name!r} is no name of a table, such as lake.shop.orders or lake.`my-shop`.orders")
     found = re.findall(_PART, name)
     return tuple(part[1:-1].replace("``", "`") if part.startswith("`") else part for part in found)
 

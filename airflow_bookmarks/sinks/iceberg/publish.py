@@ -56,6 +56,7 @@ class IcebergPublication:
                 raise SourceError(self._why_lost(standing)) from failed
             try:
                 self._bring(self.output.staged)
+                return
             except PickRefusedError as error:
                 if self._standing() is Standing.PUBLISHED:
                     return

@@ -40,12 +40,17 @@ class Standing(Enum):
 
 @dataclass(frozen=True, slots=True)
 class IcebergSnapshot:
-    """One snapshot; `wap_id` is the id under which it was staged, `published` that of the one it brought in."""
+    """One snapshot; `wap_id` is the id under which it was staged, `published` that of the one it brought in.
+
+    `rows` and `files` are how many it adds.
+    """
 
     id: int
     parent: int | None
     wap_id: str | None = None
     published: str | None = None
+    rows: int = 0
+    files: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,11 +13,13 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from pyspark.sql import functions as F
 
 from airflow_bookmarks.core.errors import OptionError, SourceError
+from airflow_bookmarks.core.text.catalog_name import parts_of, quoted
 from airflow_bookmarks.sources.delta.checkpoint import PARSED, WANTED, plain_actions
 from airflow_bookmarks.sources.delta.excerpt import LOG_FILE, excerpt_of
 from airflow_bookmarks.sources.delta.log import DeltaLog
 from airflow_bookmarks.sources.delta.position import Added, Feed, Whole
 from airflow_bookmarks.spark.features import SPARK_ERRORS
+from airflow_bookmarks.spark.tables.described import DescribedTable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -60,36 +62,22 @@ def location_of(spark: SparkSession, name: str, label: str) -> str:
     Raises:
         SourceError: there is no such table, or it is no Delta table.
     """
-    quoted = ".".join(f"`{part.replace('`', '``')}`" for part in _parts(name))
     try:
-        row = spark.sql(f"DESCRIBE DETAIL {quoted}").select("format", "location").first()
+        told = DescribedTable.of(spark, quoted(*parts_of(name)))
+    except OptionError as error:
+        raise OptionError(f"{label}: {error}. Nothing was read or changed.") from error
     except SPARK_ERRORS as error:
         said = str(error).strip().partition("\n")[0]
         raise SourceError(
             f"{label}: Spark knows no Delta table {name!r}: {said} Nothing was read or changed. Give the name as in "
             "SQL, or the folder of the table."
         ) from error
-    written_as = "nothing" if row is None else str(row["format"]).lower()
-    if row is None or written_as != "delta":
+    if told.provider != "delta":
         raise SourceError(
-            f"{label}: the table {name!r} is of format {written_as!r}, and not of Delta. Nothing was read or changed. "
-            "Read its files by .format(...).load(path)."
+            f"{label}: the table {name!r} is of format {told.provider or 'unknown'!r}, and not of Delta. Nothing was "
+            "read or changed. Read its files by .format(...).load(path)."
         )
-    return str(row["location"])
-
-
-def _parts(name: str) -> list[str]:
-    """Return the parts of a name: between dots, which a backquoted part may contain."""
-    parts, part, is_quoted = [], "", False
-    for char in name:
-        if char == "`":
-            is_quoted = not is_quoted
-        elif char == "." and not is_quoted:
-            parts.append(part)
-            part = ""
-        else:
-            part += char
-    return [*parts, part]
+    return told.location
 
 
 def by_spark(spark: SparkSession) -> ReadParquet:

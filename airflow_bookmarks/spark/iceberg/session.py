@@ -13,6 +13,7 @@ from airflow_bookmarks.sinks.iceberg.tables import IcebergSnapshot, PickRefusedE
 from airflow_bookmarks.sinks.iceberg.target import IcebergTarget
 from airflow_bookmarks.sources.iceberg.snapshots import SnapshotLog, TableSnapshotInfo
 from airflow_bookmarks.spark.features import SPARK_ERRORS
+from airflow_bookmarks.spark.tables.described import DescribedTable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -62,20 +63,15 @@ class IcebergSession:
             OptionError: this Spark has no Iceberg for it, or what is there is no Iceberg table.
         """
         parts = parts_of(name)
-        sql = quoted(*parts)
         try:
-            rows = self._spark.sql(f"DESCRIBE TABLE EXTENDED {sql}").collect()
-            properties = {row[0]: row[1] for row in self._spark.sql(f"SHOW TBLPROPERTIES {sql}").collect()}
+            told = DescribedTable.of(self._spark, quoted(*parts))
         except SPARK_ERRORS as error:
             if any(said in str(error) for said in _MISSING):
                 return None
             raise self.unusable(name, error) from error
-        told = {row[0]: row[1] for row in rows}  # what follows the columns replaces a column of that name
-        if (told.get("Provider") or "").lower() != "iceberg":
-            raise OptionError(f"the table {name} is of format {told.get('Provider') or 'unknown'}, and not Iceberg")
-        target = _full(told.get("Name") or "", parts)
-        partitions = partitions_of([(row[0], row[1]) for row in rows])
-        return IcebergDetail(target, told.get("Location") or "", properties, partitions)
+        if told.provider != "iceberg":
+            raise OptionError(f"the table {name} is of format {told.provider or 'unknown'}, and not Iceberg")
+        return IcebergDetail(_full(told.name, parts), told.location, told.properties, told.partitions)
 
     def unusable(self, name: str, error: BaseException) -> OptionError:
         """Return the error that says why a table can't be written."""
@@ -109,12 +105,12 @@ class IcebergSession:
 
     def history(self, target: IcebergTarget) -> TableHistory | None:
         """See `IcebergTables.history`."""
-        told = self._told(target, "snapshot_id, parent_id, summary['wap.id'], summary['published-wap-id']")
+        told = self._told(target, "parent_id, summary")
         if told is None:
             return None
         found, refs = told
-        snapshots = {int(row[0]): IcebergSnapshot(int(row[0]), row[1], row[2], row[3]) for row in found}
-        return TableHistory(snapshots, _current(refs), {row[0]: int(row[2]) for row in refs if row[1] == "TAG"})
+        snapshots = {id: _snapshot(id, parent, dict(summary or {})) for id, (parent, summary) in found.items()}
+        return TableHistory(snapshots, _current(refs), {row.name: row.snapshot_id for row in refs if row.type == "TAG"})
 
     def log(self, target: IcebergTarget) -> SnapshotLog | None:
         """Return the snapshots of a table as they are now; None if it is not there.
@@ -122,31 +118,35 @@ class IcebergSession:
         Raises:
             SourceError: it is out of reach.
         """
-        told = self._told(target, "snapshot_id, parent_id, operation, unix_millis(committed_at), summary")
+        told = self._told(target, "parent_id, operation, unix_millis(committed_at), summary")
         if told is None:
             return None
         found, refs = told
-        told_of = [TableSnapshotInfo(int(row[0]), row[1], row[2] or "", row[3], dict(row[4] or {})) for row in found]
-        return SnapshotLog({each.id: each for each in told_of}, _current(refs))
+        snapshots = {
+            id: TableSnapshotInfo(id, parent, operation or "", time_ms, dict(summary or {}))
+            for id, (parent, operation, time_ms, summary) in found.items()
+        }
+        return SnapshotLog(snapshots, _current(refs))
 
-    def _told(self, target: IcebergTarget, columns: str) -> tuple[list[Row], list[Row]] | None:
-        """Return snapshots and refs of a table: Spark keeps what it knows of one for a while, unless told to look."""
-        of_table = (target.catalog, *target.names)
+    def _told(self, target: IcebergTarget, columns: str) -> tuple[dict[int, Row], list[Row]] | None:
+        """Return these columns of the snapshots of a table by id, and its refs.
+
+        Spark keeps what it knows of a table for a while, unless it is told to look.
+        """
+        snapshots, refs = (quoted(target.catalog, *target.names, each) for each in ("snapshots", "refs"))
+        statement = (
+            f"SELECT snapshot_id, name, type, NULL AS told FROM {refs} "  # noqa: S608 (quoted)
+            f"UNION ALL SELECT snapshot_id, NULL, NULL, struct({columns}) FROM {snapshots}"
+        )
         try:
             self._spark.sql(f"REFRESH TABLE {target.sql}")
-            found = self._spark.sql(f"SELECT {columns} FROM {quoted(*of_table, 'snapshots')}").collect()  # noqa: S608 (quoted)
-            refs = self._spark.sql(f"SELECT name, type, snapshot_id FROM {quoted(*of_table, 'refs')}").collect()  # noqa: S608 (quoted)
+            rows = self._spark.sql(statement).collect()
         except SPARK_ERRORS as error:
             if any(said in str(error) for said in _MISSING):
                 return None
             raise _out_of_reach(target, error) from error
-        return found, refs
-
-    def summary(self, target: IcebergTarget, snapshot: int) -> Mapping[str, str]:
-        """Return what a snapshot says of what was written."""
-        of_table = quoted(target.catalog, *target.names, "snapshots")
-        rows = self._spark.sql(f"SELECT summary FROM {of_table} WHERE snapshot_id = {snapshot}").collect()  # noqa: S608 (quoted)
-        return dict(rows[0][0] or {}) if rows else {}
+        found = {row.snapshot_id: row.told for row in rows if row.told is not None}
+        return found, [row for row in rows if row.told is None]
 
     # ---- changing
 
@@ -200,33 +200,19 @@ class IcebergSession:
         self._spark.sql(f"CALL {quoted(target.catalog)}.system.{procedure}(table => {table}, {arguments})").collect()
 
 
+def _snapshot(id: int, parent: int | None, summary: Mapping[str, str]) -> IcebergSnapshot:
+    rows, files = (int(summary.get(each, 0)) for each in ("added-records", "added-data-files"))
+    return IcebergSnapshot(id, parent, summary.get("wap.id"), summary.get("published-wap-id"), rows, files)
+
+
 def _current(refs: Sequence[Row]) -> int | None:
-    return next((int(row[2]) for row in refs if row[0] == "main"), None)
+    return next((row.snapshot_id for row in refs if row.name == "main"), None)
 
 
 def text(value: str) -> str:
     """Return a text as SQL writes it."""
     escaped = value.replace("\\", "\\\\").replace("'", "\\'")
     return f"'{escaped}'"
-
-
-def partitions_of(described: Sequence[tuple[str, str]]) -> tuple[str, ...]:
-    """Return the partitions that DESCRIBE TABLE EXTENDED tells: columns under one heading, transforms under another.
-
-    Example:
-        >>> partitions_of([("id", "int"), ("", ""), ("# Partitioning", ""), ("Part 0", "days(seen)"), ("", "")])
-        ('days(seen)',)
-    """
-    found: list[str] = []
-    heading = ""
-    for name, value in described:
-        if name.startswith("# ") or not name:
-            heading = heading if name == "# col_name" else name
-        elif heading == "# Partition Information":
-            found.append(name)
-        elif heading == "# Partitioning":
-            found.append(value)
-    return tuple(found)
 
 
 def _full(told: str, parts: tuple[str, ...]) -> IcebergTarget:

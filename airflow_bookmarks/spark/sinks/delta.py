@@ -11,6 +11,7 @@ from pyspark.sql import functions as F
 from airflow_bookmarks.core.errors import FencedError, OptionError
 from airflow_bookmarks.core.rules.mode import Mode
 from airflow_bookmarks.files.opener import canonical_folder, open_filesystem
+from airflow_bookmarks.sinks.delta.log_tail import LogTail
 from airflow_bookmarks.sinks.delta.tables import search
 from airflow_bookmarks.sinks.delta.target import DeltaOutput
 from airflow_bookmarks.sinks.delta.token import DeltaToken
@@ -20,15 +21,15 @@ from airflow_bookmarks.spark.features import SPARK_ERRORS
 from airflow_bookmarks.spark.sinks.delta_session import (
     RETENTION,
     SessionTables,
-    TableDetail,
     append,
     conf_of,
+    few_state_partitions,
     is_taken,
     options_of,
     sql_of,
     uri_of,
 )
-from airflow_bookmarks.spark.sinks.merge import check_can_merge, check_keys, kept, merge
+from airflow_bookmarks.spark.tables.merge import check_can_merge, check_keys, kept, merge
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from airflow_bookmarks.core.rules.emptiness import WhenEmpty
     from airflow_bookmarks.sinks.delta.tables import TableCommit
     from airflow_bookmarks.sinks.delta.target import DeltaTarget
+    from airflow_bookmarks.spark.tables.described import DescribedTable
 
 _LEFT = "Nothing was written or committed."
 _OF_SINK = ("txnappid", "txnversion", "usermetadata")
@@ -56,7 +58,7 @@ class DeltaTable:
     what: str
     tables: SessionTables
     target: DeltaTarget
-    detail: TableDetail
+    detail: DescribedTable
     mode: Mode
     partition_by: tuple[str, ...]
     options: Mapping[str, str]
@@ -91,9 +93,9 @@ class DeltaTable:
             detail = _asked(what, tables, target)
         if detail is None:
             raise OptionError(f"{what}: the Delta table {target.name} was made, and is not there. {_LEFT}")
-        if not target.is_path and detail.name is not None and _PLAIN_NAME.fullmatch(detail.name):
+        if not target.is_path and _PLAIN_NAME.fullmatch(detail.name):
             target = replace(target, name=detail.name)  # the present schema may be another one when a run is settled
-        if mode is Mode.OVERWRITE_PARTITIONS and not detail.partition_by:
+        if mode is Mode.OVERWRITE_PARTITIONS and not detail.partitions:
             mode = Mode.OVERWRITE
         table = cls(what, tables, target, detail, mode, partition_by, options, upsert)
         table._check()
@@ -110,10 +112,10 @@ class DeltaTable:
         return self.mode is not Mode.APPEND
 
     def _check(self) -> None:
-        if self.detail.format != "delta":
+        if self.detail.provider != "delta":
             raise OptionError(
-                f"{self.what}: the table {self.target.name} is of format {self.detail.format}, and not Delta. {_LEFT} "
-                "Write its files by .save(path), or to a Delta table."
+                f"{self.what}: the table {self.target.name} is of format {self.detail.provider}, and not Delta. "
+                f"{_LEFT} Write its files by .save(path), or to a Delta table."
             )
         if RETENTION in self.detail.properties:
             raise OptionError(
@@ -123,10 +125,10 @@ class DeltaTable:
                 f"{self._sql_name()} UNSET TBLPROPERTIES ('{RETENTION}')."
             )
         is_made_anew = _flag(self.options, _OVERWRITE_SCHEMA) and self.target.is_path
-        if self.partition_by and self.partition_by != self.detail.partition_by and not is_made_anew:
+        if self.partition_by and self.partition_by != self.detail.partitions and not is_made_anew:
             raise OptionError(
                 f"{self.what}: partitionBy{self.partition_by!r}, and the Delta table {self.target.name} is partitioned "
-                f"by {self.detail.partition_by!r}. {_LEFT} Leave partitionBy out, or make the table anew."
+                f"by {self.detail.partitions!r}. {_LEFT} Leave partitionBy out, or make the table anew."
             )
 
     def _sql_name(self) -> str:
@@ -134,15 +136,15 @@ class DeltaTable:
 
     def version(self) -> int:
         """Return the newest version of the table."""
-        (newest,) = self.tables.commits(self.target, 1)
-        return newest.version
+        newest = LogTail(self.location).newest()
+        return self.tables.commits(self.target, 1)[0].version if newest is None else newest
 
     def request(self, before: int, when_empty: WhenEmpty | None) -> StagingRequest:
         """Return what is stored before the rows land; `before` is the newest version of the table then."""
         output = DeltaOutput(
             self.mode,
             before,
-            self.detail.partition_by,
+            self.detail.partitions,
             () if self.upsert is None else self.upsert.keys,
             replaces_part=_option(self.options, _REPLACE_WHERE) is not None,
             folder=None if self.target.is_path else self.location,
@@ -173,10 +175,11 @@ class DeltaTable:
         if token is None:
             raise OptionError(f"{self.what}: {place!r} is no token of a Delta table. {_LEFT}")
         try:
-            if self.upsert is None:
-                self._write(frame, {**self.options, **options_of(token)})
-            else:
-                merge(frame, sql_of(self.target), conf_of(token), self.upsert)
+            with few_state_partitions(frame.sparkSession):
+                if self.upsert is None:
+                    self._write(frame, {**self.options, **options_of(token)})
+                else:
+                    merge(frame, sql_of(self.target), conf_of(token), self.upsert)
         except SPARK_ERRORS as error:
             if not is_taken(error):
                 raise
@@ -192,7 +195,8 @@ class DeltaTable:
         return Staged((), rows=figures["rows"], schema=frame.schema.json(), figures=figures)
 
     def _find(self, token: DeltaToken, before: int) -> TableCommit | None:
-        return search(self.tables, self.target, {str(token)}, before).commit
+        found = LogTail(self.location).commit(str(token), before)
+        return search(self.tables, self.target, {str(token)}, before).commit if found is None else found
 
     def _fenced(self, token: DeltaToken) -> FencedError:
         """Return the error of a write that Delta has skipped, or let fail, since a higher number was there."""
@@ -223,7 +227,7 @@ class DeltaTable:
                 named.overwrite(F.lit(True))
 
 
-def _asked(what: str, tables: SessionTables, target: DeltaTarget) -> TableDetail | None:
+def _asked(what: str, tables: SessionTables, target: DeltaTarget) -> DescribedTable | None:
     try:
         return tables.detail(target)
     except OptionError as error:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import functions as F
@@ -13,16 +13,19 @@ from airflow_bookmarks.core.text.cause import cause_of
 from airflow_bookmarks.core.text.escaping import in_lines
 from airflow_bookmarks.files.opener import open_filesystem
 from airflow_bookmarks.sinks.delta.tables import TableCommit
-from airflow_bookmarks.spark.features import SPARK_ERRORS
+from airflow_bookmarks.spark.features import SPARK_ERRORS, cores_of
+from airflow_bookmarks.spark.tables.described import DescribedTable
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from pyspark.sql import DataFrame, SparkSession
 
     from airflow_bookmarks.sinks.delta.target import DeltaTarget
     from airflow_bookmarks.sinks.delta.token import DeltaToken
 
+_STATE_PARTITIONS = "spark.databricks.delta.snapshotPartitions"
+_DEFAULT_STATE_PARTITIONS = 50
 RETENTION = "delta.setTransactionRetentionDuration"  # a table with this property forgets which numbers it has seen
 
 _TXN = "txn STRUCT<appId: STRING, version: BIGINT>"
@@ -44,17 +47,6 @@ _IDENTITY = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class TableDetail:
-    """What a Delta table says of itself; `name` is its full name in the catalog (None: it is named by its path)."""
-
-    format: str
-    name: str | None
-    location: str
-    partition_by: tuple[str, ...]
-    properties: Mapping[str, str]
-
-
 class SessionTables:
     """The Delta tables that a session reaches; see `sinks.delta.tables`."""
 
@@ -63,25 +55,30 @@ class SessionTables:
 
     # ---- looking
 
-    def detail(self, target: DeltaTarget) -> TableDetail | None:
+    def detail(self, target: DeltaTarget) -> DescribedTable | None:
         """Return what a table says of itself; None if it is not there.
 
         Raises:
             OptionError: this Spark has no Delta Lake, or what is there is no table, such as a view.
         """
         try:
-            row = self._spark.sql(f"DESCRIBE DETAIL {sql_of(target)}").collect()[0]
+            told = DescribedTable.of(self._spark, sql_of(target))
         except SPARK_ERRORS as error:
-            if not _is_without_delta(target, error) and any(said in str(error) for said in _MISSING):
+            if any(said in str(error) for said in _MISSING):
+                self._check_has_delta(target)
                 return None
             raise self._unusable(target, error) from error
-        return TableDetail(
-            str(row["format"]),
-            row["name"],
-            str(row["location"]),
-            tuple(row["partitionColumns"] or ()),
-            dict(row["properties"] or {}),
-        )
+        if not told.provider:
+            raise OptionError(f"{target.name} is no Delta table that can be written: it is a view")
+        return told
+
+    def _check_has_delta(self, target: DeltaTarget) -> None:
+        """Refuse a Spark without Delta Lake, which says of its tables what it says of one that is not there."""
+        try:
+            self._spark.sql(f"DESCRIBE DETAIL {sql_of(target)}")
+        except SPARK_ERRORS as error:
+            if _is_without_delta(target, error):
+                raise self._unusable(target, error) from error
 
     def _unusable(self, target: DeltaTarget, error: BaseException) -> OptionError:
         if _is_without_delta(target, error):
@@ -112,11 +109,12 @@ class SessionTables:
             raise _missing(target)
         if RETENTION in detail.properties:
             raise SourceError(f"the Delta table {target.name} has {RETENTION}, so it forgets which runs have written")
+        location = uri_of(target) if target.is_path else detail.location
         numbers: list[int] = []
         for kind, names in _LOGS:
             log = self._spark.read.format(kind).schema(_TXN).option("pathGlobFilter", names)
             try:
-                rows = log.load(f"{detail.location}/_delta_log").where(F.col("txn.appId") == application)
+                rows = log.load(f"{location}/_delta_log").where(F.col("txn.appId") == application)
                 numbers += [row[0] for row in rows.agg(F.max("txn.version")).collect() if row[0] is not None]
             except SPARK_ERRORS as error:
                 raise _out_of_reach(target, error) from error
@@ -129,7 +127,8 @@ class SessionTables:
         left_out: list[str] = []
         for _ in range(_TRIES):
             try:
-                append(self._no_rows(target, left_out), target, options_of(token))
+                with few_state_partitions(self._spark):
+                    append(self._no_rows(target, left_out), target, options_of(token))
             except SPARK_ERRORS as error:
                 said = str(error)
                 if (identity := _IDENTITY.search(said)) is not None and identity[1] not in left_out:
@@ -145,6 +144,24 @@ class SessionTables:
 
     def _no_rows(self, target: DeltaTarget, left_out: Sequence[str]) -> DataFrame:
         return frame_of(self._spark, target).where("false").drop(*left_out)
+
+
+@contextmanager
+def few_state_partitions(spark: SparkSession) -> Iterator[None]:
+    """Let Delta take no more partitions for the state of a table than this Spark has cores, and no more than it would.
+
+    A write under a number makes Delta look for the numbers that are there, so it computes the state, in 50 partitions
+    unless the conf says otherwise. On two cores an append to a small table then takes 7 s, and 1 s in two partitions.
+    """
+    cores = None if spark.conf.get(_STATE_PARTITIONS, None) is not None else cores_of(spark)
+    if cores is None or cores >= _DEFAULT_STATE_PARTITIONS:
+        yield
+        return
+    spark.conf.set(_STATE_PARTITIONS, str(cores))
+    try:
+        yield
+    finally:
+        spark.conf.unset(_STATE_PARTITIONS)
 
 
 def is_taken(error: BaseException) -> bool:

@@ -18,7 +18,7 @@ from airflow_bookmarks.sinks.iceberg.target import IcebergOutput, figures
 from airflow_bookmarks.sinks.staging import Staged, StagingRequest
 from airflow_bookmarks.spark.features import SPARK_ERRORS
 from airflow_bookmarks.spark.iceberg.session import WAP_ENABLED, IcebergDetail, IcebergSession
-from airflow_bookmarks.spark.sinks.merge import check_can_merge, check_keys, kept, merge, newest
+from airflow_bookmarks.spark.tables.merge import check_can_merge, check_keys, kept, merge, newest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -144,13 +144,12 @@ class IcebergTable:
         if snapshot is None:
             return Staged((), rows=0, schema=columns.schema.json())
         self.session.tag(self.target, place, snapshot.id)
-        summary = self.session.summary(self.target, snapshot.id)
         return Staged(
             (),
-            rows=counts.get("rows", _number(summary, "added-records") or 0),
+            rows=counts.get("rows", snapshot.rows),
             schema=columns.schema.json(),
             removed_keys=counts.get("removed"),
-            figures=figures(snapshot.id, snapshot.parent, _number(summary, "added-data-files") or 0),
+            figures=figures(snapshot.id, snapshot.parent, snapshot.files),
         )
 
     def _write(self, frame: DataFrame) -> None:
@@ -195,10 +194,6 @@ def _counts(rows: DataFrame, *, has_deletes: bool) -> dict[str, int]:
     if not has_deletes:
         return {"rows": rows.count()}
     return {"rows": rows.count(), "removed": rows.where(F.col(DELETED) == 1).count()}
-
-
-def _number(summary: Mapping[str, str], name: str) -> int | None:
-    return int(summary[name]) if name in summary else None
 
 
 def _asked(what: str, session: IcebergSession, name: str) -> IcebergDetail | None:

@@ -194,8 +194,8 @@ class Catalog:
     def history(self, target: IcebergTarget) -> TableHistory:
         return TableHistory({each.id: each for each in self.snapshots}, self.current, dict(self.tags))
 
-    def put(self, **more: str) -> None:
-        self.snapshots.append(IcebergSnapshot(10 + len(self.snapshots), self.current, **more))
+    def put(self, wap_id: str | None = None, published: str | None = None) -> None:
+        self.snapshots.append(IcebergSnapshot(10 + len(self.snapshots), self.current, wap_id, published))
         self.current = self.snapshots[-1].id
 
     def pick(self, target: IcebergTarget, snapshot: int) -> None:
