@@ -79,8 +79,13 @@ test-all: page browser databases quick-spark ## Run every test: each kill, pairi
 	CHAOS=full SPARK_TESTS_CODEGEN=1 $(PYTEST) --junit-xml $(BUILD)/junit-all.xml tests
 
 .PHONY: matrix
-matrix: page databases ## Run the tests with each Spark, Airflow and Python supported; ONLY="spark-3.5 airflow-3.2" some
+matrix: cells page databases ## Run the tests with each Spark, Airflow and Python supported; ONLY="spark-3.5 airflow-3.2" some
 	@$(BIN)/python -m tools.matrix --workers $(WORKERS) $(if $(THOROUGH),--thorough) $(ONLY)
+
+# A name that is no cell's is told before anything is set up.
+.PHONY: cells
+cells:
+	@python=$$(tools/setup.sh --python) && "$$python" -m tools.matrix --list $(ONLY) >/dev/null
 
 .PHONY: chaos
 chaos: databases ## Simulate SEEDS=20000 worlds of kills, races and outages, then all of it with real processes

