@@ -16,6 +16,8 @@ from airflow_bookmarks.lifecycle.run.detached import DetachedRun
 from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
 from airflow_bookmarks.lifecycle.run.replay import ReplayRun
 from airflow_bookmarks.sinks.delta.sink import DeltaSink
+from airflow_bookmarks.sinks.files.catalog import SPARK
+from airflow_bookmarks.sinks.files.sink import FilesSink
 from airflow_bookmarks.sinks.iceberg.sink import IcebergSink
 from airflow_bookmarks.sinks.registry import SINKS
 from airflow_bookmarks.store.bookmark_store import BookmarkStore
@@ -85,7 +87,7 @@ def show_log() -> None:
 
 
 def sinks_of(spark: SparkSession | None) -> SinkRegistry:
-    """Return the kinds of sink as a driver knows them: its session also settles what Delta and Iceberg tables got.
+    """Return the kinds of sink as a driver knows them: its session also settles what tables got.
 
     Recovery comes before the script names its outputs, so the session is there from the beginning.
     """
@@ -93,8 +95,11 @@ def sinks_of(spark: SparkSession | None) -> SinkRegistry:
         return SINKS
     from airflow_bookmarks.spark.iceberg.session import IcebergSession
     from airflow_bookmarks.spark.sinks.delta_session import SessionTables
+    from airflow_bookmarks.spark.tables.catalog import SparkCatalog
 
-    return SINKS.extended(DeltaSink(SessionTables(spark)), IcebergSink(IcebergSession(spark)))
+    return SINKS.extended(
+        DeltaSink(SessionTables(spark)), IcebergSink(IcebergSession(spark)), FilesSink({SPARK: SparkCatalog(spark)})
+    )
 
 
 def begin_run(

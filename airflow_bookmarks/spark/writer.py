@@ -15,10 +15,12 @@ from airflow_bookmarks.files.access import by_own_access
 from airflow_bookmarks.files.opener import open_filesystem
 from airflow_bookmarks.sinks.delta.target import DeltaTarget
 from airflow_bookmarks.sinks.failure import DELTA_SINK, ICEBERG_SINK
+from airflow_bookmarks.sinks.files.catalog import SPARK, CatalogTable
 from airflow_bookmarks.sinks.staging import Mode, Staged
 from airflow_bookmarks.spark.features import check_format
 from airflow_bookmarks.spark.readers.by_format import set_option
 from airflow_bookmarks.spark.readers.format import FORMATS
+from airflow_bookmarks.spark.sinks.catalog_table import checked, columns_by_name, columns_by_place, existing, made
 from airflow_bookmarks.spark.sinks.deletes import with_deletes
 from airflow_bookmarks.spark.sinks.delta import DeltaTable
 from airflow_bookmarks.spark.sinks.files import FileSink
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
     from airflow_bookmarks.core.rules.emptiness import WhenEmpty
     from airflow_bookmarks.files.access import FileAccess
     from airflow_bookmarks.sinks.staging import OnUnknownRuns
+    from airflow_bookmarks.spark.tables.catalog import HiveStyleTable
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
 
 log = logging.getLogger(__name__)
@@ -119,6 +122,8 @@ class BookmarkedWriter:
         self._overwrite_mode: str | None = None
         self._upsert: Upsert | None = None
         self._deletes: DataFrame | None = None
+        self._catalog_table: CatalogTable | None = None
+        self._is_format_given = False
 
     @property
     def access(self) -> FileAccess:
@@ -136,7 +141,7 @@ class BookmarkedWriter:
                 f"format {source!r} is no managed sink; known are {', '.join(FORMATS)}, delta, iceberg, and tables of "
                 "a database by .jdbc(url, table)"
             )
-        self._format = source.lower()
+        self._format, self._is_format_given = source.lower(), True
         return self
 
     def mode(self, save_mode: str) -> BookmarkedWriter:
@@ -242,14 +247,17 @@ class BookmarkedWriter:
                 return
             if self._format == ICEBERG_SINK:
                 raise self._refused("an Iceberg table has a name in a catalog: .iceberg(table)")
-            self._check_no_delta_options("files")
-            if self._upsert is not None:
-                given = "upsert(...)" if self._deletes is None else "upsert(..., deletes=...)"
-                raise self._refused(
-                    f"{given} can't be done with files; rows of a table have keys: .jdbc(url, table), .delta(table) or "
-                    ".iceberg(table)"
-                )
+            self._check_files()
             self._stage(path)
+
+    def _check_files(self) -> None:
+        self._check_no_delta_options("files")
+        if self._upsert is not None:
+            given = "upsert(...)" if self._deletes is None else "upsert(..., deletes=...)"
+            raise self._refused(
+                f"{given} can't be done with files; rows of a table have keys: .jdbc(url, table), .delta(table) or "
+                ".iceberg(table)"
+            )
 
     @by_own_access
     def jdbc(self, url: str, table: str, mode: str | None = None, properties: Mapping[str, str] | None = None) -> None:
@@ -278,6 +286,7 @@ class BookmarkedWriter:
                 self.mode(mode)
             self.options(**(properties or {}))
             self._check_no_delta_options("a table of a database")
+            self._check_no_catalog("a table of a database")
             if self._partition_by or self._overwrite_mode is not None:
                 raise self._refused("partitionBy and partitionOverwriteMode are for files, and a table has no folders")
             if self._upsert is not None and self._mode is not Mode.APPEND:
@@ -357,12 +366,13 @@ class BookmarkedWriter:
                 self.partitionBy(partitionBy)
             self.options(**options)
             self._check_no_delta_options("an Iceberg table")
+            self._check_no_catalog("an Iceberg table")
             if self._staging is not None:
                 raise self._refused("staging= is for files and tables of a database; an Iceberg table stages in itself")
             self._stage_iceberg(table)
 
     def _stage_iceberg(self, name: str) -> None:
-        run, what = self._job.active_run, f"job {self._job.name!r}, output {self._name!r}"
+        run, what = self._job.active_run, self._what
         table = IcebergTable.open(
             what,
             self._frame,
@@ -386,7 +396,8 @@ class BookmarkedWriter:
         run.staged(self._name, replace(staged, made_from=made_from))
 
     def _write_delta(self, target: DeltaTarget) -> None:
-        what = f"job {self._job.name!r}, output {self._name!r}"
+        what = self._what
+        self._check_no_catalog("a Delta table")
         if self._staging is not None:
             raise self._refused("staging= is for what is staged, and a Delta table takes its rows itself")
         replaces = self._mode is Mode.OVERWRITE or self._upsert is not None
@@ -447,13 +458,17 @@ class BookmarkedWriter:
             chosen = (self._job.spark.conf.get(_DYNAMIC, "static") or "static").lower()
         return Mode.OVERWRITE_PARTITIONS if chosen == "dynamic" else Mode.OVERWRITE
 
+    def _check_no_catalog(self, what: str) -> None:
+        if self._catalog_table is not None:
+            raise self._refused(f"in_catalog(...) is for partitions of files, and has no effect on {what}")
+
     def _check_no_delta_options(self, what: str) -> None:
         for key in self._options:
             if key.lower() in OF_DELTA_WRITES:
                 raise self._refused(f"option {key!r} is one of a Delta table and has no effect on {what}")
 
     def _stage_table(self, url: str, table: str) -> None:
-        run, what = self._job.active_run, f"job {self._job.name!r}, output {self._name!r}"
+        run, what = self._job.active_run, self._what
         sink = JdbcTable.open(
             what,
             self._job.store.databases,
@@ -478,7 +493,7 @@ class BookmarkedWriter:
         run.staged(self._name, replace(staged, made_from=made_from))
 
     def _stage(self, path: str) -> None:
-        check_format(self._job.spark, self._format, f"job {self._job.name!r}, output {self._name!r}")
+        check_format(self._job.spark, self._format, self._what)
         files = open_filesystem(path)
         target = files.canonical(path)
         self._job.check_target(target, overwrites=self._mode is Mode.OVERWRITE)
@@ -486,6 +501,8 @@ class BookmarkedWriter:
         if staging is not None:
             self._job.inputs.check_staging(staging)
         mode = self._publish_mode()
+        if self._catalog_table is not None:
+            self._catalog_table = checked(self._what, self._job.spark, self._catalog_table, target, self._partition_by)
         sink = FileSink(
             self._format,
             target,
@@ -496,6 +513,7 @@ class BookmarkedWriter:
             self._when_empty,
             self._on_unknown_runs,
             self._overwrite_published,
+            self._catalog_table,
         )
         run = self._job.active_run
         schema = self._frame.schema
@@ -552,6 +570,7 @@ class BookmarkedWriter:
             f"or what is to be no part of the commit with frame.write.{name}(...)"
         )
 
+    @by_own_access
     def saveAsTable(
         self,
         name: str,
@@ -560,25 +579,111 @@ class BookmarkedWriter:
         partitionBy: str | list[str] | None = None,
         **options: Any,
     ) -> None:
-        """Write to a Delta or Iceberg table, as `delta(name)` or `iceberg(name)`; refuse a table of another format.
+        """Stage the frame for a table of Spark's catalog, whose columns it has by name; make the table if need be.
+
+        A table over a folder of files gets them as by `save`, and its new partitions at the publish, whoever finishes
+        it. With mode "overwrite" the definition of the table stays. A Delta or Iceberg table is written as by
+        `delta(name)` or `iceberg(name)`, with that format.
+
+        Args:
+            name: "orders", "sales.orders".
+            format: parquet (default), orc, avro or json for a table that is made; one that is there has its own.
+            mode: "append" (default) or "overwrite".
+            partitionBy: the partition columns; those of a table that is there may be left out.
+            options: those of Spark's writer.
 
         Raises:
-            OptionError: the format is another one, whose files would be visible before the commit; see `delta`.
+            OptionError: the table is a view, has buckets, or is of another format; it has other columns or partitions;
+                and as `save`. SourceError: the catalog is out of reach.
+
+        Example:
+            job.write(orders, "orders").partitionBy("day").saveAsTable("sales.orders")
         """
         wanted = (format or self._format).lower()
-        if wanted not in (DELTA_SINK, ICEBERG_SINK):
-            raise self._refused(
-                f"saveAsTable({name!r}) can't be staged; save to the table's folder with .save(path), or write to a "
-                "Delta table with .delta(name), to an Iceberg table with .iceberg(name)"
-            )
-        (self.delta if wanted == DELTA_SINK else self.iceberg)(name, mode, partitionBy, **options)
+        if wanted in (DELTA_SINK, ICEBERG_SINK):
+            (self.delta if wanted == DELTA_SINK else self.iceberg)(name, mode, partitionBy, **options)
+            return
+        with self._job.active_run.writing(self._name):
+            if format is not None:
+                self.format(format)
+            if mode is not None:
+                self.mode(mode)
+            if partitionBy is not None:
+                self.partitionBy(partitionBy)
+            self.options(**options)
+            what = self._what
+            table = existing(what, self._job.spark, name)
+            if table is None:
+                table = made(what, self._frame, name, self._format, self._partition_by)
+            elif self._is_format_given and self._format != table.format:
+                raise self._refused(f"format {self._format!r}, and the table {name} is of {table.format}")
+            self._partition_by = self._partition_by or table.partitions
+            self._stage_into(table, columns_by_name)
 
-    def insertInto(self, name: str, *args: Any, **kwargs: Any) -> NoReturn:
-        """Refuse: a table's files would be visible before the commit, and one of Delta would get them twice."""
-        raise self._refused(
-            f"insertInto({name!r}) can't be staged; save to the table's folder with .save(path), or write to a Delta "
-            "table with .delta(name), to an Iceberg table with .iceberg(name)"
-        )
+    @by_own_access
+    def insertInto(self, tableName: str, overwrite: bool | None = None) -> None:
+        """Stage the frame for a table of Spark's catalog that is there, whose columns it has by place.
+
+        Args:
+            tableName: "orders", "sales.orders".
+            overwrite: whether what is there goes, as with mode "overwrite"; None: as the mode says.
+
+        Raises:
+            OptionError: there is no such table; `partitionBy` was called; and as `saveAsTable`.
+
+        Example:
+            job.write(orders.select("id", "amount", "day"), "orders").insertInto("sales.orders")
+        """
+        with self._job.active_run.writing(self._name):
+            if overwrite is not None:
+                self.mode("overwrite" if overwrite else "append")
+            if self._partition_by:
+                raise self._refused("insertInto has the partitions of its table, and partitionBy has no effect")
+            table = existing(self._what, self._job.spark, tableName)
+            if table is None:
+                raise self._refused(f"there is no table {tableName}; make it, or use saveAsTable")
+            if self._is_format_given and self._format != table.format:
+                raise self._refused(f"format {self._format!r}, and the table {tableName} is of {table.format}")
+            self._partition_by = table.partitions
+            self._stage_into(table, columns_by_place)
+
+    def _stage_into(
+        self, table: HiveStyleTable, aligned: Callable[[str, DataFrame, HiveStyleTable], DataFrame]
+    ) -> None:
+        if self._catalog_table is not None:
+            raise self._refused("in_catalog(...) is for .save(path); saveAsTable and insertInto name their table")
+        self._frame = aligned(self._what, self._frame, table)
+        self._format = table.format
+        self._catalog_table = CatalogTable(SPARK, table.name)
+        self._check_files()
+        self._stage(table.folder)
+
+    def in_catalog(self, table: str) -> BookmarkedWriter:
+        """Let the publish add the partitions of what it makes visible to a table of a catalog; for `save`.
+
+        The table is there, lies in the folder that is saved to, and has the partition columns of `partitionBy`. A
+        publish that was killed adds them when it is finished, by whoever finishes it. A partition that the table has
+        already is left as it is.
+
+        Args:
+            table: "glue:sales.orders" for the Glue Data Catalog, "spark:sales.orders" for Spark's own, such as a Hive
+                metastore.
+
+        Raises:
+            OptionError: it names no such table.
+
+        Example:
+            job.write(orders, "orders").partitionBy("day").in_catalog("glue:sales.orders").parquet("s3a://lake/orders")
+        """
+        try:
+            self._catalog_table = CatalogTable.parse(table)
+        except OptionError as error:
+            raise self._refused(str(error)) from error
+        return self
+
+    @property
+    def _what(self) -> str:
+        return f"job {self._job.name!r}, output {self._name!r}"
 
     def _publish_mode(self) -> Mode:
         if self._mode is not Mode.OVERWRITE or not self._partition_by:

@@ -151,6 +151,7 @@ KNOWN: Mapping[str, tuple[Check, str]] = {
     "snapshot_staged": (_is_id, "no id of a snapshot"),
     "replaces_part": _FLAG,
     "table_folder": _TEXT,
+    "catalog_table": _TEXT,
     "options": (_is_map, "no map"),
     "gaps": (_is_gaps, "no gaps"),
     "newest_partition": _TEXT,

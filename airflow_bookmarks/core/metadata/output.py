@@ -18,7 +18,8 @@ class OutputMetadata:
     that is no files may tell none of them (None, or empty). `partly_read` are folders that the run has replaced and
     of which it has read a part only; `maybe_partly_read`: that is not known. `files` and `bytes` are None until the
     run commits, and so is `rows`, which stays None where rows are not counted. `table_folder` is where a target
-    lies that is the name of a table.
+    lies that is the name of a table. `catalog_table` is the table over a folder of files whose partitions the publish
+    adds, such as "glue:sales.orders".
     """
 
     format: str | None = None
@@ -32,6 +33,7 @@ class OutputMetadata:
     files: int | None = None
     bytes: int | None = None
     table_folder: str | None = None
+    catalog_table: str | None = None
 
     @property
     def is_append(self) -> bool:
@@ -61,4 +63,5 @@ class OutputMetadata:
             files=value_of(stats, "files"),
             bytes=value_of(stats, "bytes"),
             table_folder=value_of(stats, "table_folder"),
+            catalog_table=value_of(stats, "catalog_table"),
         )

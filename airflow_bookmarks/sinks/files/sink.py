@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from airflow_bookmarks.core.files.file_list import decode_moves, decode_paths
@@ -18,7 +19,8 @@ from airflow_bookmarks.files.opener import open_filesystem
 from airflow_bookmarks.sinks.clean import CleanedSink
 from airflow_bookmarks.sinks.files.changes import HEAD_STAGING, FileChanges, staged_folders
 from airflow_bookmarks.sinks.files.clean import files_left, files_to_clean, published_files, removals
-from airflow_bookmarks.sinks.files.publish import Closing, delete_all, move_all
+from airflow_bookmarks.sinks.files.publish import COMMITTED, Closing, delete_all, move_all
+from airflow_bookmarks.sinks.files.registration import Registration
 from airflow_bookmarks.sinks.sink import CollectedSink
 from airflow_bookmarks.sinks.staging import stats_of
 
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
     from airflow_bookmarks.core.rules.territory import Territory
     from airflow_bookmarks.core.run import RunKey
     from airflow_bookmarks.sinks.clean import CleanGround, CleanList
+    from airflow_bookmarks.sinks.files.catalog import PartitionCatalog
     from airflow_bookmarks.sinks.files.clean import FilesRemoval
     from airflow_bookmarks.sinks.sink import PublishSteps, SideOutput, StoredOutput
     from airflow_bookmarks.sinks.staging import StagingRequest
@@ -35,13 +38,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class FilesPublication:
-    """The moves of one output, and the deletes that follow them; all of them checked."""
+    """The moves of one output, and the deletes and partitions that follow them; all of them checked."""
 
     output: StoredOutput
     changes: FileChanges
+    registration: Registration | None = None
 
     def publish(self, check_held: Callable[[str], None], steps: PublishSteps) -> int:
-        """Move what the run lists, then delete what it lists; return the number of files made visible.
+        """Move what the run lists, delete what it lists, add its partitions; return how many files were made visible.
 
         Before it deletes it makes sure that the job is still the publisher's: what a dropped publish meant to replace
         is living data.
@@ -50,22 +54,26 @@ class FilesPublication:
         if self.changes.deletes:
             check_held(f"delete what run {self.output.run.key} replaced")
             delete_all(self.changes, str(self.output), steps)
+        if self.registration is not None:
+            self.registration.add(str(self.output), COMMITTED.failed)
         return moved
 
 
 @dataclass(frozen=True, slots=True)
 class SideFilesPublication:
-    """The moves of one output of a pause or disable run, and the deletes that follow them; all of them checked."""
+    """The same of one output of a pause or disable run."""
 
     output: SideOutput
     changes: FileChanges
+    registration: Registration | None = None
 
     def publish(self, check_held: Callable[[str], None], steps: PublishSteps) -> int:
-        """Move what is staged, then delete what it replaces; return the number of files made visible."""
-        output, closing = self.output, _closing_of(self.output)
-        what = f"job {output.territory.job!r}, {output.item}, output {output.name!r}"
+        """Do what `FilesPublication.publish` does; what is replaced there is not asked for again."""
+        closing, what = _closing_of(self.output), str(self.output)
         moved = move_all(self.changes, what, steps, closing)
         delete_all(self.changes, what, steps, closing)
+        if self.registration is not None:
+            self.registration.add(what, closing.failed)
         return moved
 
 
@@ -82,9 +90,15 @@ def _closing_of(output: SideOutput) -> Closing:
 
 
 class FilesSink(CollectedSink, CleanedSink):
-    """Files below a target; see `core.rules.territory` for the names of staged and published files."""
+    """Files below a target; see `core.rules.territory` for the names of staged and published files.
+
+    `catalogs` are those that this process reaches besides that of Glue, by their kind.
+    """
 
     kind = FILES_SINK
+
+    def __init__(self, catalogs: Mapping[str, PartitionCatalog] = MappingProxyType({})) -> None:
+        self._catalogs = catalogs
 
     def stage(
         self, territory: Territory, key: RunKey, output: str, request: StagingRequest
@@ -101,7 +115,10 @@ class FilesSink(CollectedSink, CleanedSink):
         moves = [] if entry.publish is None else decode_moves(output.blobs.get(entry.publish))
         deletes = [] if entry.delete is None else decode_paths(output.blobs.get(entry.delete))
         bounds = OutputBounds.of(output.territory, output.run, output.name)
-        return FilesPublication(output, FileChanges.of_output(bounds, moves, deletes))
+        changes = FileChanges.of_output(bounds, moves, deletes)
+        files = [target for _, target in moves]
+        registration = Registration.of_entry(entry, files, self._catalogs, str(output), COMMITTED.failed)
+        return FilesPublication(output, changes, registration)
 
     def is_unpublished(self, output: StoredOutput) -> bool:
         """See `StagedSink.is_unpublished`: none of the files is there, whose names no other run has."""
@@ -131,7 +148,10 @@ class FilesSink(CollectedSink, CleanedSink):
         item, tokens = f"{output.item}, output {output.name!r}", frozenset([output.token])
         bounds = OutputBounds(output.territory, item, output.entry.target, output.entry.place, tokens)
         changes = FileChanges.of_output(bounds, output.staged.moves, output.staged.deletes)
-        return SideFilesPublication(output, changes)
+        files = [target for _, target in output.staged.moves]
+        then = _closing_of(output).failed
+        registration = Registration.of_entry(output.entry, files, self._catalogs, str(output), then)
+        return SideFilesPublication(output, changes, registration)
 
     def sweep_aside(self, output: SideOutput) -> None:
         """See `SidewaysSink.sweep_aside`: the folder of the run, with all its outputs there."""

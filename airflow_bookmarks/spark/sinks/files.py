@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from airflow_bookmarks.core.rules.emptiness import WhenEmpty
     from airflow_bookmarks.files.filesystem import FileSystem
+    from airflow_bookmarks.sinks.files.catalog import CatalogTable
     from airflow_bookmarks.sinks.staging import OnUnknownRuns
 
 KIND = "files"
@@ -26,7 +27,8 @@ KIND = "files"
 class FileSink:
     """Files of one format below `target`, staged first.
 
-    `partition_by` are the partition columns, `options` those of the user, for Spark's writer.
+    `partition_by` are the partition columns, `options` those of the user, for Spark's writer; `catalog_table` is the
+    table that gets the new partitions.
     """
 
     format: str
@@ -38,6 +40,7 @@ class FileSink:
     when_empty: WhenEmpty | None = None
     on_unknown_runs: OnUnknownRuns = "error"
     overwrites_published: bool = False
+    catalog_table: CatalogTable | None = None
 
     def place(self, schema: StructType) -> StagingRequest:
         """Return what is stored before the first byte of a frame with these columns is written."""
@@ -46,6 +49,7 @@ class FileSink:
             "mode": self.mode.value,
             "partition_by": list(self.partition_by),
             "options": dict(self._trip(schema).reading),
+            **({} if self.catalog_table is None else {"catalog_table": str(self.catalog_table)}),
         }
         # An overwrite from the beginning makes anew what lost runs have written.
         on_unknown_runs = self.on_unknown_runs if self.mode is Mode.APPEND else "keep"

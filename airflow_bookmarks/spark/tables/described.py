@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import dropwhile, takewhile
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from pyspark.sql import SparkSession
+
+_DETAILS = "# Detailed Table Information"
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +24,8 @@ class DescribedTable:
         location: The folder; "" for a view.
         partitions: Columns and transforms, as SQL writes them.
         properties: Those of the table.
+        columns: Names and types of all columns, those of partitions last, as Spark orders them.
+        details: What else Spark tells, by its own names, such as "Serde Library".
     """
 
     provider: str
@@ -28,17 +33,20 @@ class DescribedTable:
     location: str
     partitions: tuple[str, ...]
     properties: Mapping[str, str]
+    columns: tuple[tuple[str, str], ...] = ()
+    details: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def of(cls, spark: SparkSession, sql: str) -> DescribedTable:
         """Ask for the table of a name as SQL writes it; what Spark raises where there is none is raised."""
         rows = spark.sql(f"DESCRIBE TABLE EXTENDED {sql}").collect()
         properties = {row[0]: row[1] for row in spark.sql(f"SHOW TBLPROPERTIES {sql}").collect()}
-        told = {row[0]: row[1] or "" for row in rows}  # what follows the columns replaces a column of that name
-        provider, name, location = (told.get(each, "") for each in ("Provider", "Name", "Location"))
-        is_view = "# Detailed Table Information" not in told
-        partitions = partitions_of([(row[0], row[1]) for row in rows])
-        return cls("" if is_view else provider.lower(), name, "" if is_view else location, partitions, properties)
+        told = [(row[0], row[1] or "") for row in rows]
+        columns = tuple(takewhile(lambda each: each[0] and not each[0].startswith("# "), told))
+        after = list(dropwhile(lambda each: each[0] != _DETAILS, told))
+        details = dict(after)
+        provider, name, location = (details.get(each, "") for each in ("Provider", "Name", "Location"))
+        return cls(provider.lower(), name, location, partitions_of(told), properties, columns, details)
 
 
 def partitions_of(described: Sequence[tuple[str, str]]) -> tuple[str, ...]:

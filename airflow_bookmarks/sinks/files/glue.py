@@ -1,0 +1,99 @@
+"""Tables of the AWS Glue Data Catalog; source: the Glue API, `GetTable` and `BatchCreatePartition`.
+
+Region, credentials and endpoint are those of boto3: AWS_REGION, the role of the driver, AWS_ENDPOINT_URL_GLUE.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+import boto3.session
+from botocore.config import Config
+from botocore.exceptions import BotoCoreError, ClientError
+
+from airflow_bookmarks.core.errors import OptionError, SourceError
+from airflow_bookmarks.files.opener import canonical_folder
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from airflow_bookmarks.sinks.files.catalog import CatalogPartition
+
+_AT_ONCE = 100  # partitions that one request may create
+_NAME = re.compile(r"([^.]+)\.([^.]+)")
+_CONFIG = Config(retries={"mode": "adaptive", "max_attempts": 10}, connect_timeout=10, read_timeout=60)
+
+
+class GlueCatalog:
+    """The Data Catalog of this account and region."""
+
+    def check(self, table: str, folder: str, columns: Sequence[str]) -> None:
+        """See `PartitionCatalog.check`."""
+        found = self._table(table, folder)
+        has = [key["Name"].lower() for key in found.get("PartitionKeys", ())]
+        if has != [column.lower() for column in columns]:
+            raise OptionError(
+                f"the Glue table {table} is partitioned by {has or 'nothing'}, and the output by "
+                f"{list(columns) or 'nothing'}"
+            )
+
+    def add(self, table: str, folder: str, partitions: Sequence[CatalogPartition]) -> None:
+        """See `PartitionCatalog.add`."""
+        if not partitions:
+            return
+        found = self._table(table, folder)
+        storage = found["StorageDescriptor"]
+        wanted = [
+            {
+                "Values": [value for _, value in each.values],
+                "StorageDescriptor": {**storage, "Location": f"{storage['Location'].rstrip('/')}/{each.folder}"},
+            }
+            for each in partitions
+        ]
+        database, name = _names(table)
+        for start in range(0, len(wanted), _AT_ONCE):
+            some = wanted[start : start + _AT_ONCE]
+            said = self._asked(
+                "batch_create_partition", table, DatabaseName=database, TableName=name, PartitionInputList=some
+            )
+            _check_errors(table, said.get("Errors", ()))
+
+    def _table(self, table: str, folder: str) -> Mapping[str, Any]:
+        database, name = _names(table)
+        found: Mapping[str, Any] = self._asked("get_table", table, DatabaseName=database, Name=name)["Table"]
+        location = found.get("StorageDescriptor", {}).get("Location", "")
+        if not location or canonical_folder(location) != folder:
+            raise OptionError(
+                f"the Glue table {table} lies in {location or 'no folder'!r}, and the output in {folder!r}"
+            )
+        return found
+
+    def _asked(self, operation: str, table: str, **given: Any) -> Mapping[str, Any]:
+        try:
+            client = boto3.session.Session().client("glue", config=_CONFIG)
+            said: Mapping[str, Any] = getattr(client, operation)(**given)
+        except ClientError as error:
+            if error.response["Error"]["Code"] == "EntityNotFoundException":
+                raise OptionError(f"there is no Glue table {table}: {error.response['Error']['Message']}") from error
+            raise SourceError(f"the Glue table {table} is out of reach: {error}") from error
+        except BotoCoreError as error:
+            raise SourceError(f"the Glue table {table} is out of reach: {error}") from error
+        return said
+
+
+def _names(table: str) -> tuple[str, str]:
+    found = _NAME.fullmatch(table)
+    if found is None:
+        raise OptionError(f"{table!r} is no Glue table: give database and table, as in glue:sales.orders")
+    return found[1], found[2]
+
+
+def _check_errors(table: str, errors: Sequence[Mapping[str, Any]]) -> None:
+    left = [each for each in errors if each["ErrorDetail"]["ErrorCode"] != "AlreadyExistsException"]
+    if left:
+        detail = left[0]["ErrorDetail"]
+        raise SourceError(
+            f"the Glue table {table} did not take {len(left)} partition(s), the first {left[0]['PartitionValues']}: "
+            f"{detail['ErrorCode']}: {detail.get('ErrorMessage', '')}"
+        )

@@ -1,0 +1,122 @@
+"""Outputs in tables of a catalog: what an output needs to know of the table, before its first byte is written."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pyspark.sql import functions as F
+
+from airflow_bookmarks.core.errors import OptionError, SourceError
+from airflow_bookmarks.core.text.catalog_name import parts_of, quoted
+from airflow_bookmarks.core.text.cause import cause_of
+from airflow_bookmarks.core.text.escaping import in_lines
+from airflow_bookmarks.sinks.files.catalog import SPARK, CatalogTable
+from airflow_bookmarks.sinks.files.registration import reached
+from airflow_bookmarks.spark.features import SPARK_ERRORS
+from airflow_bookmarks.spark.tables.catalog import FORMATS, SparkCatalog
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from pyspark.sql import DataFrame, SparkSession
+
+    from airflow_bookmarks.spark.tables.catalog import HiveStyleTable
+
+_LEFT = "Nothing was written or committed."
+_WRITTEN_BY = {"delta": ".delta(name)", "iceberg": ".iceberg(name)"}
+
+
+def checked(
+    what: str, spark: SparkSession, table: CatalogTable, folder: str, partition_by: Sequence[str]
+) -> CatalogTable:
+    """Return a table of a catalog by its full name, if it lies in the folder of an output and has its partitions.
+
+    Args:
+        what: job and output, for errors.
+
+    Raises:
+        OptionError: it does not, or there is no such table. SourceError: the catalog is out of reach.
+    """
+    catalog = SparkCatalog(spark)
+    try:
+        reached(table, {SPARK: catalog}).check(table.name, folder, partition_by)
+        found = catalog.find(table.name) if table.catalog == SPARK else None
+    except OptionError as error:
+        raise OptionError(f"{what}: {str(error).rstrip('.')}. {_LEFT}") from error
+    except SourceError as error:
+        raise SourceError(f"{what}: {str(error).rstrip('.')}. {_LEFT} Run it again when it answers.") from error
+    return table if found is None else CatalogTable(SPARK, found.name)
+
+
+def existing(what: str, spark: SparkSession, name: str) -> HiveStyleTable | None:
+    """Return a table of Spark's catalog over a folder of files; None if it is not there.
+
+    Raises:
+        OptionError: what is there is none. SourceError: the catalog is out of reach.
+    """
+    try:
+        return SparkCatalog(spark).find(name)
+    except OptionError as error:
+        advice = next((f" Write to it with {verb}." for kind, verb in _WRITTEN_BY.items() if kind in str(error)), "")
+        raise OptionError(f"{what}: {str(error).rstrip('.')}. {_LEFT}{advice}") from error
+
+
+def made(what: str, frame: DataFrame, name: str, written_as: str, partition_by: Sequence[str]) -> HiveStyleTable:
+    """Make an empty table with the columns of a frame, where Spark puts it.
+
+    Raises:
+        OptionError: its format is none of such a table, or Spark does not make it.
+    """
+    if written_as not in FORMATS:
+        raise OptionError(
+            f"{what}: a table of format {written_as} can't be made, because its reading options would not be kept; "
+            f"make one of {', '.join(FORMATS)}, or save to a folder with .save(path). {_LEFT}"
+        )
+    columns = ", ".join(f"{quoted(field.name)} {field.dataType.simpleString()}" for field in frame.schema)
+    by = f" PARTITIONED BY ({', '.join(map(quoted, partition_by))})" if partition_by else ""
+    statement = f"CREATE TABLE IF NOT EXISTS {quoted(*parts_of(name))} ({columns}) USING {written_as}{by}"
+    try:
+        frame.sparkSession.sql(statement)
+    except SPARK_ERRORS as error:
+        raise OptionError(f"{what}: the table {name} can't be made: {in_lines(cause_of(error))}. {_LEFT}") from error
+    found = existing(what, frame.sparkSession, name)
+    if found is None:
+        raise OptionError(f"{what}: the table {name} was made, and is not there. {_LEFT}")
+    return found
+
+
+def columns_by_name(what: str, frame: DataFrame, table: HiveStyleTable) -> DataFrame:
+    """Return a frame with the columns of a table, taken by their names and cast, as `saveAsTable` takes them.
+
+    Raises:
+        OptionError: it has others.
+    """
+    given, wanted = _folded(frame.columns), _folded(name for name, _ in table.columns)
+    missing, more = [name for name in wanted if name not in given], [name for name in given if name not in wanted]
+    if missing or more or len(given) != len(frame.columns):
+        raise OptionError(
+            f"{what}: the columns of the frame {frame.columns} are not those of the table {table.name}: "
+            f"{missing or 'none'} missing, {more or 'none'} too many. {_LEFT}"
+        )
+    return frame.select(*(F.col(quoted(given[name.lower()])).cast(kind).alias(name) for name, kind in table.columns))
+
+
+def columns_by_place(what: str, frame: DataFrame, table: HiveStyleTable) -> DataFrame:
+    """Return a frame with the columns of a table, taken by their places and cast, as `insertInto` takes them.
+
+    Raises:
+        OptionError: it has more or fewer.
+    """
+    if len(frame.columns) != len(table.columns):
+        raise OptionError(
+            f"{what}: the frame has {len(frame.columns)} columns, and the table {table.name} {len(table.columns)}. "
+            f"{_LEFT} insertInto takes them by their places, those of partitions last."
+        )
+    places = frame.toDF(*(f"c{number}" for number in range(len(frame.columns))))
+    return places.select(
+        *(F.col(f"c{number}").cast(kind).alias(name) for number, (name, kind) in enumerate(table.columns))
+    )
+
+
+def _folded(names: Iterable[str]) -> dict[str, str]:
+    return {name.lower(): name for name in names}

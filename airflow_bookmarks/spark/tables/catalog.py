@@ -1,0 +1,137 @@
+"""Hive-style tables of Spark's catalog: folders of files, whose partitions a Hive metastore knows by name.
+
+Without a metastore Spark finds the partitions of most tables by listing, and there is nothing to add.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from airflow_bookmarks.core.errors import OptionError, SourceError
+from airflow_bookmarks.core.selection.partition import NULL_VALUE
+from airflow_bookmarks.core.text.catalog_name import parts_of, quoted
+from airflow_bookmarks.core.text.cause import cause_of
+from airflow_bookmarks.core.text.escaping import in_lines
+from airflow_bookmarks.files.opener import canonical_folder
+from airflow_bookmarks.spark.features import SPARK_ERRORS
+from airflow_bookmarks.spark.tables.described import DescribedTable
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pyspark.sql import SparkSession
+
+    from airflow_bookmarks.sinks.files.catalog import CatalogPartition
+
+# Of tables made by STORED AS: the class that reads them, and the format of their files.
+_SERDES = (("ParquetHiveSerDe", "parquet"), ("OrcSerde", "orc"), ("AvroSerDe", "avro"))
+# Formats whose files say by themselves how they are read: of others the options of the table would count, and no SQL
+# tells these.
+FORMATS = ("parquet", "orc", "avro", "json")
+_MISSING = ("TABLE_OR_VIEW_NOT_FOUND", "SCHEMA_NOT_FOUND")
+_AT_ONCE = 100  # partitions that one statement adds
+
+
+@dataclass(frozen=True, slots=True)
+class HiveStyleTable:
+    """A table over a folder of files; `columns` are names and types, those of `partitions` last."""
+
+    name: str
+    format: str
+    folder: str
+    columns: tuple[tuple[str, str], ...]
+    partitions: tuple[str, ...]
+    keeps_partitions: bool
+
+
+class SparkCatalog:
+    """Spark's catalog as a session reaches it; see `sinks.files.catalog.PartitionCatalog`."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        self._spark = spark
+
+    def find(self, name: str) -> HiveStyleTable | None:
+        """Return a table by its full name; None if it is not there.
+
+        Raises:
+            OptionError: what is there takes no files of a managed output. SourceError: the catalog is out of reach.
+        """
+        parts = parts_of(name)
+        try:
+            told = DescribedTable.of(self._spark, quoted(*parts))
+        except SPARK_ERRORS as error:
+            if any(said in str(error) for said in _MISSING):
+                return None
+            raise SourceError(f"the table {name} is out of reach: {in_lines(cause_of(error))}") from error
+        if not told.provider:
+            raise OptionError(f"{name} is a view, and takes no files")
+        details = told.details
+        if details.get("Num Buckets", "-1") not in ("-1", "0", ""):
+            raise OptionError(f"the table {name} has buckets, which files of a run would not keep")
+        written_as = _format_of(told)
+        if written_as not in FORMATS:
+            raise OptionError(
+                f"the table {name} is of format {written_as}, and a managed output goes to one of {', '.join(FORMATS)}"
+            )
+        database, table = details.get("Database", ""), details.get("Table", "")
+        full = (details.get("Catalog") or "spark_catalog", database, table)
+        return HiveStyleTable(
+            quoted(*full) if database and table else quoted(*parts),
+            written_as,
+            canonical_folder(told.location),
+            told.columns,
+            told.partitions,
+            details.get("Partition Provider") == "Catalog",
+        )
+
+    def check(self, table: str, folder: str, columns: Sequence[str]) -> None:
+        """See `PartitionCatalog.check`."""
+        found = self._found(table, folder)
+        if [name.lower() for name in found.partitions] != [column.lower() for column in columns]:
+            raise OptionError(
+                f"the table {table} is partitioned by {list(found.partitions) or 'nothing'}, and the output by "
+                f"{list(columns) or 'nothing'}"
+            )
+
+    def add(self, table: str, folder: str, partitions: Sequence[CatalogPartition]) -> None:
+        """See `PartitionCatalog.add`; what this session knows of the files of the table is forgotten."""
+        found = self._found(table, folder)
+        new = partitions if found.keeps_partitions else ()
+        statements = [
+            f"ALTER TABLE {found.name} ADD IF NOT EXISTS {' '.join(map(_partition, new[start : start + _AT_ONCE]))}"
+            for start in range(0, len(new), _AT_ONCE)
+        ]
+        try:
+            for statement in (*statements, f"REFRESH TABLE {found.name}"):
+                self._spark.sql(statement)
+        except SPARK_ERRORS as error:
+            raise SourceError(f"the table {table} took no partitions: {in_lines(cause_of(error))}") from error
+
+    def _found(self, table: str, folder: str) -> HiveStyleTable:
+        found = self.find(table)
+        if found is None:
+            raise OptionError(f"there is no table {table} in Spark's catalog")
+        if found.folder != folder:
+            raise OptionError(f"the table {table} lies in {found.folder!r}, and the output in {folder!r}")
+        return found
+
+
+def _format_of(told: DescribedTable) -> str:
+    if told.provider != "hive":
+        return told.provider
+    serde = told.details.get("Serde Library", "")
+    return next((name for ending, name in _SERDES if serde.endswith(ending)), serde or "hive")
+
+
+def _partition(partition: CatalogPartition) -> str:
+    """Return a partition as SQL names it: Spark casts the text of a value to the type of its column."""
+    values = (f"{quoted(name)} = {_value(value)}" for name, value in partition.values)
+    return f"PARTITION ({', '.join(values)})"
+
+
+def _value(value: str) -> str:
+    if value == NULL_VALUE:
+        return "NULL"
+    escaped = value.replace("\\", "\\\\").replace("'", "\\'")
+    return f"'{escaped}'"
