@@ -16,6 +16,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from airflow_bookmarks.core.errors import OptionError, PublishError, SourceError
+from airflow_bookmarks.core.job import DEFAULT_NAMESPACE
 from airflow_bookmarks.lifecycle.protocol.failpoint import Failpoint
 from airflow_bookmarks.lifecycle.protocol.lease import RunEnvironment
 from airflow_bookmarks.lifecycle.run.environment import runs_in
@@ -24,6 +25,8 @@ from airflow_bookmarks.sinks.files.glue import GlueCatalog
 from airflow_bookmarks.spark import BookmarkedJob
 from airflow_bookmarks.spark.tables.catalog import SparkCatalog
 from airflow_bookmarks.spark.writer import BookmarkedWriter
+from airflow_bookmarks.store.backends.sqlite import SqliteTable
+from airflow_bookmarks.store.bookmark_store import BookmarkStore
 from airflow_bookmarks.testing.crash import SimulatedCrash
 from tests.quick_spark import JAVA_OPTIONS
 from tests.spark.drivers import dies_at
@@ -369,3 +372,26 @@ def test_glue_that_does_not_answer_is_told(lake: Lake, glue: Any, monkeypatch: p
     lake.put("a.txt", "1,x")
     with pytest.raises(SourceError, match=r"out of reach: .*region.*Nothing was written"), lake.job() as job:
         in_glue(lake)(job.write(orders(lake, job), "out"))
+
+
+# ---- the guide
+
+GUIDE = Path(__file__).parents[2] / "docs" / "guides" / "catalogs.md"
+
+
+@pytest.mark.needs("classic")  # a server has its address in the environment of a script
+def test_scripts_of_the_guide_do_what_it_says(lake: Lake, glue: Any, tmp_path: Path) -> None:
+    script, line = re.findall(r"```python\n(.*?)```", GUIDE.read_text(), re.DOTALL)
+    BookmarkStore(SqliteTable(tmp_path / "guide.db"), DEFAULT_NAMESPACE).init()
+    out = str(tmp_path / "out")
+    glue_table(glue, out, "day")
+    in_one_job = script + "    " + line.replace('"orders").', '"files").').replace("s3a://lake/orders", out)
+    moved = in_one_job.replace("/tmp/lake", str(tmp_path)).replace("/tmp/bookmarks.db", f"{tmp_path}/guide.db")
+    raw = tmp_path / "raw" / "orders"
+    raw.mkdir(parents=True)
+    for number in (1, 2):
+        (raw / f"{number}.json").write_text(f'{{"id": {number}, "amount": 1.5, "day": "d{number}"}}')
+        exec(compile(moved, str(GUIDE), "exec"), {})  # noqa: S102 (the guide's own scripts)
+    assert rows(lake, "orders") == [(1, "d1"), (2, "d2")]
+    assert partitions(lake, "orders") == ["day=d1", "day=d2"]
+    assert sorted(glue_partitions(glue)) == [("d1",), ("d2",)]

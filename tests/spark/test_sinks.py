@@ -172,6 +172,16 @@ def test_write_that_came_to_nothing_blocks_the_commit_though_its_error_is_caught
     assert lake.run() == ["a"]
 
 
+def test_table_of_a_spark_without_a_metastore_is_seen_anew(lake: Lake) -> None:
+    name = f"orders_{lake.root.name.replace('-', '_')}".lower()
+    for number in (1, 2):
+        lake.put(f"{number}.txt", f"line {number}")
+        with lake.job() as job:
+            frame = lake.read(job).withColumn("day", F.lit(f"d{number}"))
+            job.write(frame, "out").partitionBy("day").saveAsTable(name)
+        assert lake.spark.table(name).count() == number
+
+
 def test_write_that_is_refused_and_then_done_commits(lake: Lake) -> None:
     lake.put("a.txt", "a")
     with lake.job() as job:
