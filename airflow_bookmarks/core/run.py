@@ -173,11 +173,6 @@ class OutputEntry:
         return self.sink == FILES_SINK
 
     @property
-    def is_read_as_files(self) -> bool:
-        """Whether a consumer can read it as the output of an upstream: by the list of its files."""
-        return self.lies_in_files
-
-    @property
     def makes_visible(self) -> bool:
         """Whether a committed run makes anything of it visible, or its sink has done so already."""
         return self.publish is not None if self.lies_in_files else not self.is_left_out

@@ -5,7 +5,9 @@
 
 from __future__ import annotations
 
+import itertools
 import re
+import shutil
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -35,6 +37,7 @@ from airflow_bookmarks.core.run import RunState
 from airflow_bookmarks.lifecycle.changes.change import Change, reset, rewind
 from airflow_bookmarks.lifecycle.changes.preview import preview
 from airflow_bookmarks.lifecycle.inspect.lineage import lineage
+from airflow_bookmarks.lifecycle.inspect.pending import pending
 from airflow_bookmarks.lifecycle.protocol.failpoint import Failpoint
 from airflow_bookmarks.lifecycle.protocol.lease import RunEnvironment
 from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
@@ -603,13 +606,136 @@ def test_preview_names_the_tables_that_would_hold_rows_twice(lake: Lake, table: 
     assert [list(each.as_dict()["written_twice"]) for each in twice] == [[f"{table.path}-appends"], []]
 
 
-@pytest.mark.thorough
-def test_upstream_of_such_an_output_is_refused(lake: Lake, table: Table) -> None:
+# ---- read by the next job
+
+
+def follow(lake: Lake, **given: Any) -> list[str]:
+    """Make one run of a job that reads what the other has written to its table; return the lines."""
+    with lake.job("after", **given) as job:
+        frame = job.read("copied").upstream("copy", output="out")
+        lines = sorted(str(row["value"]) for row in frame.collect())
+        job.write(frame.select("value"), "kept").text(lake.path("after"))
+    return lines
+
+
+def test_next_job_reads_exactly_what_each_run_has_written(lake: Lake, table: Table) -> None:
+    lake.put("a.txt", "a", "b")
+    run(lake)
+    table.put("foreign")
+    assert follow(lake) == ["a", "b"]
+    assert follow(lake) == []
+    for name, line in (("b.txt", "c"), ("c.txt", "d")):
+        lake.put(name, line)
+        run(lake)
+    table.run("DELETE FROM {table} WHERE value = 'c'")
+    table.run("OPTIMIZE {table}")
+    assert follow(lake) == ["c", "d"]  # what the runs wrote, whatever became of it in the table
+    assert follow(lake) == []
+
+
+def test_next_job_reads_of_an_overwrite_what_it_brought_and_not_what_it_replaced(lake: Lake, table: Table) -> None:
     lake.put("a.txt", "a")
     run(lake)
-    after = lake.job("after").begin()
-    with pytest.raises(SourceError, match="can't be read as an upstream"):
-        after.read("copied").upstream("copy", output="out")
+    lake.put("b.txt", "b")
+    run(lake, "overwrite")
+    assert follow(lake) == ["b"]
+
+
+def test_next_job_reads_partitions_new_columns_and_odd_values(lake: Lake, table: Table) -> None:
+    for number, value in enumerate(("x/y", "50% & more", "")):
+        lake.put(f"{number}.txt", f"line {number}")
+        with lake.job() as job:
+            frame = lake.read(job).withColumn("p", F.lit(value)).withColumn(f"more_{number}", F.lit(number))
+            job.write(frame, "out").partitionBy("p").delta(table.path, mergeSchema="true")
+    with lake.job("after") as job:
+        frame = job.read("copied").upstream("copy")
+        found = sorted((row["value"], row["p"], row["more_0"], row["more_2"]) for row in frame.collect())
+    assert found == [("line 0", "x/y", 0, None), ("line 1", "50% & more", None, None), ("line 2", None, None, 2)]
+
+
+def test_next_job_that_died_reads_the_same_again(lake: Lake, table: Table) -> None:
+    lake.put("a.txt", "a")
+    run(lake)
+    with suppress(SimulatedCrash), runs_in(lambda _: RunEnvironment(at=dies_at(Failpoint.STAGED))):
+        follow(lake, run_id="task")
+    assert lake.head("after").version == 0
+    lake.put("b.txt", "b")
+    run(lake)
+    table.run("OPTIMIZE {table}")
+    follow(lake, run_id="task", attempt=2)
+    follow(lake)
+    kept = [Path(lake.path("after"), name).read_text().split() for name in lake.visible("after")]
+    assert sorted(itertools.chain(*kept)) == ["a", "b"]
+
+
+@pytest.mark.thorough
+def test_table_of_an_upstream_may_have_a_name(lake: Lake, table: Table) -> None:
+    lake.put("a.txt", "a")
+    with lake.job() as job:
+        job.write(lake.read(job), "out").format("delta").saveAsTable("read_by_the_next")
+    assert follow(lake) == ["a"]
+
+
+def test_what_is_new_for_the_next_job_is_known_without_spark(lake: Lake, table: Table) -> None:
+    lake.put("a.txt", "a")
+    run(lake)
+    follow(lake)
+    lake.put("b.txt", "b")
+    run(lake)
+    (found,) = pending(lake.store, "after").contexts
+    assert found.files == 1
+
+
+def _made_anew(table: Table) -> None:
+    shutil.rmtree(table.path)
+    table.put("foreign")
+    table.put("foreign")
+
+
+def _log_removed(table: Table) -> None:
+    for _ in range(2):
+        table.put("more")
+    for version in (0, 1):
+        Path(table.path, "_delta_log", f"{version:020}.json").unlink()
+
+
+def _vacuumed(table: Table) -> None:
+    for path in Path(table.path).glob("*.parquet"):
+        path.unlink()
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (_made_anew, "another writer has made now: the table was made anew"),
+        (_log_removed, "version 1 .* is no longer in its log"),
+        (_vacuumed, "that upstream 'copy' published are gone"),
+    ],
+)
+def test_next_job_is_told_where_what_a_run_wrote_is_gone(
+    lake: Lake, table: Table, change: Callable[[Table], None], words: str
+) -> None:
+    lake.put("a.txt", "a")
+    run(lake)
+    change(table)
+    with pytest.raises(SourceError, match=f"{words}.*Nothing was read or changed"):
+        follow(lake)
+
+
+def test_next_job_is_told_to_read_the_changes_of_an_upsert(lake: Lake, table: Table) -> None:
+    with lake.job() as job:
+        job.write(people(lake, (1, "a", 1)), "out").upsert("id").delta(table.path)
+    with pytest.raises(SourceError, match=r"wrote to the Delta table .* by key.*changes=True"):
+        follow(lake)
+
+
+def test_next_job_does_not_say_how_a_table_is_read(lake: Lake, table: Table) -> None:
+    lake.put("a.txt", "a")
+    run(lake)
+    job = lake.job("after").begin()
+    with pytest.raises(OptionError, match="schema: the Delta table to which upstream 'copy' wrote has its own"):
+        job.read("copied").schema("value STRING").upstream("copy")
+    job.abort("refused")
 
 
 # ---- pause and disable

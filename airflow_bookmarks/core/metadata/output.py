@@ -19,7 +19,8 @@ class OutputMetadata:
     of which it has read a part only; `maybe_partly_read`: that is not known. `files` and `bytes` are None until the
     run commits, and so is `rows`, which stays None where rows are not counted. `table_folder` is where a target
     lies that is the name of a table. `catalog_table` is the table over a folder of files whose partitions the publish
-    adds, such as "glue:sales.orders".
+    adds, such as "glue:sales.orders". `version_after` is the version of a Delta table that has the rows, `upsert_keys`
+    are the columns by which they replace others.
     """
 
     format: str | None = None
@@ -34,6 +35,8 @@ class OutputMetadata:
     bytes: int | None = None
     table_folder: str | None = None
     catalog_table: str | None = None
+    version_after: int | None = None
+    upsert_keys: tuple[str, ...] = ()
 
     @property
     def is_append(self) -> bool:
@@ -64,4 +67,6 @@ class OutputMetadata:
             bytes=value_of(stats, "bytes"),
             table_folder=value_of(stats, "table_folder"),
             catalog_table=value_of(stats, "catalog_table"),
+            version_after=value_of(stats, "version_after"),
+            upsert_keys=tuple(value_of(stats, "upsert_keys", ())),
         )

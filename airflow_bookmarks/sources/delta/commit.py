@@ -53,6 +53,7 @@ class DeltaCommit:
         metadata: The metadata of the table from this version on; None: as before.
         protocol: The protocol of the table from this version on; None: as before.
         time_ms: When it was made, where the table keeps that in its commits.
+        told: The text that its writer has put there, as a run of a job puts its token.
     """
 
     version: int
@@ -66,6 +67,7 @@ class DeltaCommit:
     metadata: Action | None
     protocol: Action | None
     time_ms: int | None
+    told: str | None = None
 
     @property
     def has_news(self) -> bool:
@@ -132,6 +134,7 @@ def commit_of(version: int, body: bytes) -> DeltaCommit:
         _last(actions, "metaData"),
         _last(actions, "protocol"),
         info.get("inCommitTimestamp"),
+        info.get("userMetadata"),
     )
 
 

@@ -20,6 +20,11 @@ class UpstreamJob:
     consumer: str
     name: str
 
+    @property
+    def what(self) -> str:
+        """Both, as errors name them."""
+        return f"job {self.consumer!r} reads upstream {self.name!r}"
+
     def head(self) -> Head:
         """Return its head as it is now.
 
@@ -30,7 +35,7 @@ class UpstreamJob:
             return self.store.head(self.name)
         except JobUnknownError as error:
             raise SourceMissingError(
-                f"job {self.consumer!r} reads upstream {self.name!r}, and namespace {self.store.namespace!r} "
-                "has no such bookmark yet. Nothing was read or changed. Check the name ('airflow-bookmarks list'), "
-                "or run the upstream first (a BookmarkSensor waits for it)."
+                f"{self.what}, and namespace {self.store.namespace!r} has no such bookmark yet. Nothing was read or "
+                "changed. Check the name ('airflow-bookmarks list'), or run the upstream first (a BookmarkSensor waits "
+                "for it)."
             ) from error

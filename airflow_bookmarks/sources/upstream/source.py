@@ -26,7 +26,8 @@ from airflow_bookmarks.sources.upstream.position import position_after
 from airflow_bookmarks.sources.upstream.rewind import check_rewound, living_until
 from airflow_bookmarks.sources.upstream.selection import output_of, select_runs, within_bound
 from airflow_bookmarks.sources.upstream.stored_plan import entry_of_stored, format_of
-from airflow_bookmarks.sources.upstream.written import newest_entry, written_by
+from airflow_bookmarks.sources.upstream.table_files import TableLogs
+from airflow_bookmarks.sources.upstream.written import newest_entry, written_by, written_in
 
 if TYPE_CHECKING:
     from airflow_bookmarks.core.files.file_plan import FilePlan
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
     from airflow_bookmarks.core.rules.schema import Fold
     from airflow_bookmarks.core.run import OutputEntry
     from airflow_bookmarks.core.timeline import SelectedRuns
+    from airflow_bookmarks.sources.delta.checkpoint import ReadParquet
+    from airflow_bookmarks.sources.delta.position import Added
     from airflow_bookmarks.sources.source import PlanInput
     from airflow_bookmarks.sources.upstream.layout import Alike, GivenLayout
     from airflow_bookmarks.sources.upstream.rewind import OnRewind
@@ -173,6 +176,22 @@ class UpstreamSource:
         if self._planned is not None and self._planned[0] is window:
             return self._planned[1]
         return entry_of_stored(self._job, plan, window, self._likeness, given)
+
+    def added(self, plan: FilePlan, read: ReadParquet | None) -> Added:
+        """Return what reads the files of a plan over runs that wrote to a Delta table.
+
+        Args:
+            read: reads the checkpoints of the table; None: nothing here does.
+
+        Raises:
+            SourceError: what these runs wrote can't be told any more.
+        """
+        window = plan.edge
+        written = [] if window is None else written_in(self._job, plan, window)
+        if not written:
+            raise MisuseError(f"{self._job.what}: the plan has no file that a run of it wrote to a Delta table")
+        runs = [(each.number, each.entry) for each in written]
+        return TableLogs(self._job.what).added(runs, set(plan.files.paths), read)
 
     def format_of(self, entry: OutputEntry) -> str:
         """Return the format in which an output of the upstream was written.

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 
 from airflow_bookmarks.core.errors import SourceError
 from airflow_bookmarks.core.files.file_list import decode_moves
+from airflow_bookmarks.sources.upstream.table_files import TableLogs, is_in_delta, table_folder
 from airflow_bookmarks.store.outputs import numbers_replacing
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from airflow_bookmarks.core.files.file_plan import FilePlan
     from airflow_bookmarks.core.plan import UpstreamWindow
@@ -35,18 +36,36 @@ def written_by(job: UpstreamJob, selected: SelectedRuns, output: str) -> list[Wr
     Raises:
         SourceError: one wrote it to a sink that can't be read as an upstream.
     """
-    replaced_by = numbers_replacing(job.store.blobs, selected.deleting, selected.dropped)
-    written: list[WrittenRun] = []
+    logs = TableLogs(job.what)
+    found: list[tuple[int, OutputEntry]] = []
     for run in selected.window:
         entry, number = run.outputs.get(output), run.key.number
-        if entry is not None and not entry.is_read_as_files:
+        if entry is not None and not (entry.lies_in_files or is_in_delta(entry)):
             raise _unreadable(job, number, output, entry)
-        if entry is None or entry.publish is None:
-            continue
-        paths = [path for _, path in decode_moves(job.store.blobs.get(entry.publish))]
+        if entry is not None and (entry.publish is not None if entry.lies_in_files else entry.makes_visible):
+            found.append((number, entry))
+    replaced_by = {**numbers_replacing(job.store.blobs, selected.deleting, selected.dropped), **_taken_out(logs, found)}
+    written: list[WrittenRun] = []
+    for number, entry in found:
+        paths = _paths_of(job, logs, number, entry)
         kept = tuple(path for path in paths if replaced_by.get(path, 0) <= number)
         written.append(WrittenRun(number, entry, kept, len(paths) - len(kept)))
     return written
+
+
+def _paths_of(job: UpstreamJob, logs: TableLogs, number: int, entry: OutputEntry) -> Collection[str]:
+    """Return the files that a run has written."""
+    if is_in_delta(entry):
+        return logs.files(number, entry)
+    if entry.publish is None:
+        return ()
+    return [path for _, path in decode_moves(job.store.blobs.get(entry.publish))]
+
+
+def _taken_out(logs: TableLogs, found: Sequence[tuple[int, OutputEntry]]) -> Mapping[str, int]:
+    """Return the number of the last of these runs that has taken a file out of a Delta table, by an overwrite."""
+    overwrites = [(number, entry) for number, entry in found if is_in_delta(entry) and not entry.metadata.is_append]
+    return {path: number for number, entry in overwrites for path in logs.removed(number, entry)}
 
 
 def _unreadable(job: UpstreamJob, number: int, output: str, entry: OutputEntry) -> SourceError:
@@ -59,12 +78,14 @@ def _unreadable(job: UpstreamJob, number: int, output: str, entry: OutputEntry) 
 
 def written_in(job: UpstreamJob, plan: FilePlan, window: UpstreamWindow) -> list[WrittenRun]:
     """Return the runs whose files a stored plan reads, oldest first; each run lists its files."""
-    wanted, written = set(plan.files.paths), list[WrittenRun]()
+    wanted, written, logs = set(plan.files.paths), list[WrittenRun](), TableLogs(job.what)
     for run in job.store.runs(job.name, until=window.until, reverse=True) if wanted else ():
         for name, entry in run.outputs.items():
-            if window.output not in ("", name) or not run.state.is_committed or entry.publish is None:
+            is_there = entry.publish is not None if entry.lies_in_files else entry.makes_visible
+            is_readable = entry.lies_in_files or (is_in_delta(entry) and table_folder(entry) in plan.roots)
+            if window.output not in ("", name) or not (run.state.is_committed and is_there and is_readable):
                 continue
-            paths = {path for _, path in decode_moves(job.store.blobs.get(entry.publish))} & wanted
+            paths = wanted.intersection(_paths_of(job, logs, run.key.number, entry))
             if paths:
                 written.append(WrittenRun(run.key.number, entry, tuple(paths)))
                 wanted -= paths

@@ -112,9 +112,7 @@ class ReadScope:
         self.check_loop(None, what)
         if self.share.is_shard:
             raise self.refused(f"{what} in a sharded job, each of whose shards would read all of it")
-        others = {"format": self.format is not None, "schema": self.schema is not None, "option": bool(self.settings)}
-        if given := [name for name, is_given in others.items() if is_given]:
-            raise self.refused(f"{', '.join(given)}: {what} has its own format and columns, and is read as it is")
+        self.check_read_as_it_is(what)
         bound = self.share.bound
         twice = set(bound.given()) & set(options.bound.given())
         if twice:
@@ -123,6 +121,16 @@ class ReadScope:
         if both.is_given:
             self.options.check_ends(both)
         return options.bounded(both)
+
+    def check_read_as_it_is(self, what: str) -> None:
+        """Make sure that the script does not say how to read what has a format and columns of its own.
+
+        Raises:
+            OptionError: it does.
+        """
+        others = {"format": self.format is not None, "schema": self.schema is not None, "option": bool(self.settings)}
+        if given := [name for name, is_given in others.items() if is_given]:
+            raise self.refused(f"{', '.join(given)}: {what} has its own format and columns, and is read as it is")
 
     def refused(self, what: str) -> OptionError:
         """Return the error for what can't be read like this."""

@@ -11,14 +11,19 @@ from airflow_bookmarks.core.errors import SchemaUnknownError, SourceMissingError
 from airflow_bookmarks.core.files.file_plan import FilePlan
 from airflow_bookmarks.core.metadata.output import OutputMetadata
 from airflow_bookmarks.core.rules.until import until_of
-from airflow_bookmarks.files.opener import open_one_filesystem
+from airflow_bookmarks.files.opener import open_filesystem, open_one_filesystem
 from airflow_bookmarks.lifecycle.changes.naming import key_of
 from airflow_bookmarks.lifecycle.history.shards import is_sharded, upstream_of_shard
+from airflow_bookmarks.sources.delta.checkpoint import arrow
 from airflow_bookmarks.sources.shard import ShardedUpstream
+from airflow_bookmarks.sources.tables.versioned import VersionOptions
 from airflow_bookmarks.sources.upstream.layout import GivenLayout
 from airflow_bookmarks.sources.upstream.source import UpstreamSource
 from airflow_bookmarks.sources.upstream.stored_plan import format_by_name
+from airflow_bookmarks.sources.upstream.table_files import is_in_delta, table_folder
 from airflow_bookmarks.spark.contexts.columns import ContextFrames, settled
+from airflow_bookmarks.spark.delta.context import check_place, new_folder
+from airflow_bookmarks.spark.delta.reader import DeltaReader, by_spark, check_delta
 from airflow_bookmarks.spark.features import check_format
 from airflow_bookmarks.spark.readers.avro import as_read, as_written
 from airflow_bookmarks.spark.readers.by_format import set_option
@@ -116,7 +121,9 @@ class _UpstreamFrames(ContextFrames[FilePlan]):
         entry = self._source.entry_of(
             plan, GivenLayout(scope.format, scope.schema is not None, scope.settings, READING_OPTIONS)
         )
-        scope.inputs.note_upstream([*plan.roots, *([entry.target] if entry else [])])
+        scope.inputs.note_upstream([*plan.roots, *([table_folder(entry)] if entry else [])])
+        if entry is not None and is_in_delta(entry):
+            return self._of_delta(plan, entry)
         written = self._written_schema(entry)
         known = None if written is not None else scope.run.known_schema(scope.ctx)
         made = entry.metadata if entry else OutputMetadata()
@@ -133,6 +140,20 @@ class _UpstreamFrames(ContextFrames[FilePlan]):
         files = open_one_filesystem(plan.roots or ["/"])
         frame = read_plan(scope.spark, files, plan_of_names, fmt, lambda: known, "paths", recorded)
         return as_written(frame, schema) if fmt.name == "avro" and schema is not None else frame
+
+    def _of_delta(self, plan: FilePlan, entry: OutputEntry) -> DataFrame:
+        """Return the rows that runs of the upstream wrote to a Delta table, read by Delta itself.
+
+        Raises:
+            OptionError: the script says how to read them, or this Spark has no Delta.
+        """
+        scope, folder = self._scope, table_folder(entry)
+        scope.check_read_as_it_is(f"the Delta table to which upstream {self._job!r} wrote")
+        check_delta(scope.spark, scope.label)
+        check_place(scope, folder, VersionOptions())
+        reader = DeltaReader(scope.spark, folder, open_filesystem(folder), False, lambda: new_folder(scope))
+        read = arrow() or by_spark(scope.spark)
+        return reader.read(() if plan.is_empty else (self._source.added(plan, read),))
 
     def _format(
         self, plan: FilePlan, entry: OutputEntry | None, schema: StructType | None, made: OutputMetadata

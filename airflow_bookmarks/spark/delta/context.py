@@ -49,7 +49,7 @@ def read_delta(scope: ReadScope, table: str, options: VersionOptions) -> DataFra
     path = where if target.is_path else location_of(scope.spark, where, scope.label)
     files = open_filesystem(path)
     folder = files.canonical(path)
-    _check_place(scope, folder, options)
+    check_place(scope, folder, options)
     scope.inputs.note_source([ScanRoot(folder)], FileOptions())
     source = DeltaSource(
         DeltaRecipe(folder, where, options),
@@ -60,12 +60,12 @@ def read_delta(scope: ReadScope, table: str, options: VersionOptions) -> DataFra
         scope.ctx,
         scope.share.delta,
     )
-    reader = DeltaReader(scope.spark, folder, files, options.changes, lambda: _new_folder(scope))
+    reader = DeltaReader(scope.spark, folder, files, options.changes, lambda: new_folder(scope))
     plan = scope.run.plan(scope.ctx, source, on_source_change=scope.options.on_source_change)
     return settled(scope, plan, _DeltaFrames(scope, reader))
 
 
-def _check_place(scope: ReadScope, folder: str, options: VersionOptions) -> None:
+def check_place(scope: ReadScope, folder: str, options: VersionOptions) -> None:
     """Make sure that there is a place for excerpts of the log, which Spark has to reach.
 
     The change feed needs none, unless a bound splits the first read. A table on a local disk is read by processes that
@@ -81,7 +81,7 @@ def _check_place(scope: ReadScope, folder: str, options: VersionOptions) -> None
     )
 
 
-def _new_folder(scope: ReadScope) -> tuple[str, FileSystem]:
+def new_folder(scope: ReadScope) -> tuple[str, FileSystem]:
     """Return a new folder for an excerpt. Nothing names it: a collection removes it once no run can be reading it."""
     store = scope.job.store
     if store.blobs.state_uri is None:

@@ -22,7 +22,7 @@ from airflow_bookmarks.spark.features import SPARK_ERRORS
 from airflow_bookmarks.spark.tables.described import DescribedTable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from pyspark.sql import DataFrame, SparkSession
 
@@ -113,10 +113,14 @@ class DeltaReader:
 
     def frame(self, plan: DeltaPlan) -> DataFrame:
         """Return the rows that a plan reads; an empty one has the columns of the table now."""
-        if plan.is_empty:
+        return self.read(plan.pieces)
+
+    def read(self, pieces: Sequence[Piece]) -> DataFrame:
+        """Return the rows of some pieces; of none there are the columns of the table now."""
+        if not pieces:
             rows = self._read(self._uri)
             return (self._as_inserts(rows, 0, None) if self.changes else rows).where(F.lit(False))
-        frames = [self._piece(piece) for piece in plan.pieces]
+        frames = [self._piece(piece) for piece in pieces]
         return reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), frames)
 
     @property
