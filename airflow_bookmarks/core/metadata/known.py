@@ -147,7 +147,7 @@ KNOWN: Mapping[str, tuple[Check, str]] = {
     "removed_keys": _SIZE,
     "is_path": _FLAG,
     "version_before": _SIZE,
-    "version_after": _SIZE,
+    "version_after": _SIZE_OR_NONE,
     "snapshot_before": (_is_id, "no id of a snapshot"),
     "snapshot_staged": (_is_id, "no id of a snapshot"),
     "replaces_part": _FLAG,
