@@ -80,6 +80,10 @@ def test_unknown_cell_is_refused_before_anything_is_run(capsys: pytest.CaptureFi
     assert "no cell spark-1.0" in capsys.readouterr().err
 
 
+def test_cell_that_is_named_twice_is_run_once() -> None:
+    assert [cell.name for cell in named(["spark-3.5", "spark-4.2", "spark-3.5"])] == ["spark-3.5", "spark-4.2"]
+
+
 def test_no_name_is_every_cell() -> None:
     assert named([]) == CELLS
     assert [cell.name for cell in named(["spark-4.0", "spark-3.5"])] == ["spark-4.0", "spark-3.5"]

@@ -177,7 +177,7 @@ class UnknownCellError(ValueError):
 
 
 def named(names: list[str]) -> tuple[Cell, ...]:
-    """Return the cells of these names, all of them for no name.
+    """Return the cells of these names, each once; all of them for no name.
 
     Raises:
         UnknownCellError: A name is no cell's.
@@ -185,4 +185,4 @@ def named(names: list[str]) -> tuple[Cell, ...]:
     known = {cell.name: cell for cell in CELLS}
     if unknown := [name for name in names if name not in known]:
         raise UnknownCellError(f"no cell {', '.join(unknown)}; there are: {', '.join(known)}. Nothing was run.")
-    return tuple(known[name] for name in names) or CELLS
+    return tuple(known[name] for name in dict.fromkeys(names)) or CELLS
