@@ -235,13 +235,7 @@ class BookmarkedWriter:
             UnknownRunsError: a first run finds files of runs that the store does not know.
         """
         with self._job.active_run.writing(self._name):
-            if format is not None:
-                self.format(format)
-            if mode is not None:
-                self.mode(mode)
-            if partitionBy is not None:
-                self.partitionBy(partitionBy)
-            self.options(**options)
+            self._take(mode, partitionBy, options, format)
             if self._format == DELTA_SINK:
                 self._write_delta(DeltaTarget(path, is_path=True))
                 return
@@ -249,6 +243,22 @@ class BookmarkedWriter:
                 raise self._refused("an Iceberg table has a name in a catalog: .iceberg(table)")
             self._check_files()
             self._stage(path)
+
+    def _take(
+        self,
+        mode: str | None,
+        partition_by: str | list[str] | None,
+        options: Mapping[str, Any],
+        format: str | None = None,
+    ) -> None:
+        """Take what the last call of a chain gives, as the calls before it do."""
+        if format is not None:
+            self.format(format)
+        if mode is not None:
+            self.mode(mode)
+        if partition_by is not None:
+            self.partitionBy(partition_by)
+        self.options(**options)
 
     def _check_files(self) -> None:
         self._check_no_delta_options("files")
@@ -324,11 +334,7 @@ class BookmarkedWriter:
             job.write(orders, "orders").partitionBy("day").delta("s3a://lake/orders")
         """
         with self._job.active_run.writing(self._name):
-            if mode is not None:
-                self.mode(mode)
-            if partitionBy is not None:
-                self.partitionBy(partitionBy)
-            self.options(**options)
+            self._take(mode, partitionBy, options)
             self._write_delta(DeltaTarget.parse(path_or_table))
 
     @by_own_access
@@ -360,11 +366,7 @@ class BookmarkedWriter:
             job.write(orders, "orders").iceberg("lake.sales.orders")
         """
         with self._job.active_run.writing(self._name):
-            if mode is not None:
-                self.mode(mode)
-            if partitionBy is not None:
-                self.partitionBy(partitionBy)
-            self.options(**options)
+            self._take(mode, partitionBy, options)
             self._check_no_delta_options("an Iceberg table")
             self._check_no_catalog("an Iceberg table")
             if self._staging is not None:
@@ -604,13 +606,7 @@ class BookmarkedWriter:
             (self.delta if wanted == DELTA_SINK else self.iceberg)(name, mode, partitionBy, **options)
             return
         with self._job.active_run.writing(self._name):
-            if format is not None:
-                self.format(format)
-            if mode is not None:
-                self.mode(mode)
-            if partitionBy is not None:
-                self.partitionBy(partitionBy)
-            self.options(**options)
+            self._take(mode, partitionBy, options, format)
             what = self._what
             table = existing(what, self._job.spark, name)
             if table is None:
