@@ -12,6 +12,7 @@ from typing import Any
 
 import boto3.session
 import pytest
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
@@ -101,7 +102,8 @@ def test_table_of_hive_gets_rows_by_their_places_in_its_own_types(lake: Lake, ta
     lake.spark.sql(f"CREATE TABLE {table} (id BIGINT) PARTITIONED BY (day DATE) STORED AS PARQUET")
     lake.put("a.txt", "1,2026-01-01")
     with lake.job() as job:
-        job.write(orders(lake, job).toDF("number", "when"), "out").insertInto(table)
+        frame = orders(lake, job).toDF("number", "when")
+        job.write(frame.withColumn("when", F.to_date("when")), "out").insertInto(table)
     frame = lake.spark.table(table)
     assert [field.dataType.simpleString() for field in frame.schema] == ["bigint", "date"]
     assert [(row["id"], str(row["day"])) for row in frame.collect()] == [(1, "2026-01-01")]
@@ -115,6 +117,16 @@ def test_columns_of_a_table_are_found_by_name(lake: Lake, table: str) -> None:
         frame = orders(lake, job).select("day", F.lit("n").alias("NOTE"), "id")
         job.write(frame, "out").saveAsTable(table)
     assert [tuple(row) for row in lake.spark.table(table).collect()] == [(1, "n", "x")]
+
+
+def test_text_of_a_length_is_held_to_it(lake: Lake, table: str) -> None:
+    lake.spark.sql(f"CREATE TABLE {table} (id INT, day VARCHAR(3)) USING parquet")
+    lake.put("a.txt", "1,abc")
+    run(lake, lambda writer: writer.insertInto(table))
+    lake.put("b.txt", "2,abcd")
+    with pytest.raises(PySparkException, match="takes 3 characters at most, and not: abcd"):
+        run(lake, lambda writer: writer.insertInto(table))
+    assert rows(lake, table) == [(1, "abc")]
 
 
 def test_table_without_partitions_is_seen_anew(lake: Lake, table: str) -> None:
@@ -209,6 +221,11 @@ def _places(writer: BookmarkedWriter, lake: Lake, table: str) -> None:
     writer.insertInto(table)
 
 
+def _types(writer: BookmarkedWriter, lake: Lake, table: str) -> None:
+    lake.spark.sql(f"CREATE TABLE {table} (id INT, day DATE) USING parquet")
+    writer.insertInto(table)
+
+
 def _view(writer: BookmarkedWriter, lake: Lake, table: str) -> None:
     lake.spark.sql(f"CREATE VIEW {table} AS SELECT 1 AS id, 'x' AS day")
     writer.insertInto(table)
@@ -248,6 +265,7 @@ def _given_format(writer: BookmarkedWriter, lake: Lake, table: str) -> None:
 REFUSED: Mapping[str, tuple[Callable[[BookmarkedWriter, Lake, str], object], str]] = {
     "columns": (_columns, "columns of the frame .* are not those of the table .*'more'.* missing"),
     "places": (_places, "the frame has 2 columns, and the table .* 1"),
+    "types": (_types, "the column 'day' of the table .* is date, and that of the frame string"),
     "view": (_view, "is a view"),
     "buckets": (_buckets, "has buckets"),
     "csv": (_text, "is of format csv"),

@@ -13,12 +13,13 @@ from airflow_bookmarks.core.text.escaping import in_lines
 from airflow_bookmarks.sinks.files.catalog import SPARK, CatalogTable
 from airflow_bookmarks.sinks.files.registration import reached
 from airflow_bookmarks.spark.features import SPARK_ERRORS
+from airflow_bookmarks.spark.sinks.widening import is_wider, length_of
 from airflow_bookmarks.spark.tables.catalog import FORMATS, SparkCatalog
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import Column, DataFrame, SparkSession
 
     from airflow_bookmarks.spark.tables.catalog import HiveStyleTable
 
@@ -86,10 +87,10 @@ def made(what: str, frame: DataFrame, name: str, written_as: str, partition_by: 
 
 
 def columns_by_name(what: str, frame: DataFrame, table: HiveStyleTable) -> DataFrame:
-    """Return a frame with the columns of a table, taken by their names and cast, as `saveAsTable` takes them.
+    """Return a frame with the columns of a table, taken by their names, as `saveAsTable` takes them.
 
     Raises:
-        OptionError: it has others.
+        OptionError: it has others, or of types that the table does not take.
     """
     given, wanted = _folded(frame.columns), _folded(name for name, _ in table.columns)
     missing, more = [name for name in wanted if name not in given], [name for name in given if name not in wanted]
@@ -98,24 +99,42 @@ def columns_by_name(what: str, frame: DataFrame, table: HiveStyleTable) -> DataF
             f"{what}: the columns of the frame {frame.columns} are not those of the table {table.name}: "
             f"{missing or 'none'} missing, {more or 'none'} too many. {_LEFT}"
         )
-    return frame.select(*(F.col(quoted(given[name.lower()])).cast(kind).alias(name) for name, kind in table.columns))
+    return _taken(what, frame.select(*(quoted(given[name.lower()]) for name, _ in table.columns)), table)
 
 
 def columns_by_place(what: str, frame: DataFrame, table: HiveStyleTable) -> DataFrame:
-    """Return a frame with the columns of a table, taken by their places and cast, as `insertInto` takes them.
+    """Return a frame with the columns of a table, taken by their places, as `insertInto` takes them.
 
     Raises:
-        OptionError: it has more or fewer.
+        OptionError: it has more or fewer, or of types that the table does not take.
     """
     if len(frame.columns) != len(table.columns):
         raise OptionError(
             f"{what}: the frame has {len(frame.columns)} columns, and the table {table.name} {len(table.columns)}. "
             f"{_LEFT} insertInto takes them by their places, those of partitions last."
         )
-    places = frame.toDF(*(f"c{number}" for number in range(len(frame.columns))))
-    return places.select(
-        *(F.col(f"c{number}").cast(kind).alias(name) for number, (name, kind) in enumerate(table.columns))
-    )
+    return _taken(what, frame, table)
+
+
+def _taken(what: str, frame: DataFrame, table: HiveStyleTable) -> DataFrame:
+    """Return a frame in the names and types of a table, whose columns it has by their places."""
+    types = [field.dataType.simpleString() for field in frame.schema]
+    for given, (name, kind) in zip(types, table.columns, strict=True):
+        if not is_wider(given, kind):
+            raise OptionError(
+                f"{what}: the column {name!r} of the table {table.name} is {kind}, and that of the frame {given}, "
+                f"whose values it may not hold. {_LEFT} Cast it in the script."
+            )
+    places = frame.toDF(*(f"c{number}" for number in range(len(types))))
+    return places.select(*(_column(f"c{number}", name, kind) for number, (name, kind) in enumerate(table.columns)))
+
+
+def _column(place: str, name: str, kind: str) -> Column:
+    value, most = F.col(place), length_of(kind)
+    if most is None:
+        return value.cast(kind).alias(name)
+    message = F.concat(F.lit(f"the column {name} takes {most} characters at most, and not: "), value)
+    return F.when(F.length(value) > most, F.raise_error(message)).otherwise(value).alias(name)
 
 
 def _folded(names: Iterable[str]) -> dict[str, str]:
