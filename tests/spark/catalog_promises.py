@@ -12,7 +12,6 @@ from typing import Any
 
 import boto3.session
 import pytest
-from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
@@ -24,6 +23,7 @@ from airflow_bookmarks.lifecycle.run.environment import runs_in
 from airflow_bookmarks.sinks.files.catalog import CatalogPartition
 from airflow_bookmarks.sinks.files.glue import GlueCatalog
 from airflow_bookmarks.spark import BookmarkedJob
+from airflow_bookmarks.spark.features import SPARK_ERRORS
 from airflow_bookmarks.spark.tables.catalog import SparkCatalog
 from airflow_bookmarks.spark.writer import BookmarkedWriter
 from airflow_bookmarks.store.backends.sqlite import SqliteTable
@@ -124,7 +124,7 @@ def test_text_of_a_length_is_held_to_it(lake: Lake, table: str) -> None:
     lake.put("a.txt", "1,abc")
     run(lake, lambda writer: writer.insertInto(table))
     lake.put("b.txt", "2,abcd")
-    with pytest.raises(PySparkException, match="takes 3 characters at most, and not: abcd"):
+    with pytest.raises(SPARK_ERRORS, match="takes 3 characters at most, and not: abcd"):
         run(lake, lambda writer: writer.insertInto(table))
     assert rows(lake, table) == [(1, "abc")]
 
