@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import re
 import subprocess
@@ -82,6 +83,18 @@ def test_unknown_cell_is_refused_before_anything_is_run(capsys: pytest.CaptureFi
 
 def test_cell_that_is_named_twice_is_run_once() -> None:
     assert [cell.name for cell in named(["spark-3.5", "spark-4.2", "spark-3.5"])] == ["spark-3.5", "spark-4.2"]
+
+
+def test_second_matrix_in_a_clone_runs_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(matrix, "_FOLDER", tmp_path)
+    monkeypatch.setattr(matrix, "_OUTCOMES", tmp_path)
+    with tmp_path.joinpath("lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        assert main(["spark-3.5"]) == 2
+    assert "another one runs in this clone" in capsys.readouterr().err
+    assert [path.name for path in tmp_path.iterdir()] == ["lock"]
 
 
 def test_no_name_is_every_cell() -> None:

@@ -6,6 +6,7 @@ All of it takes hours on a small machine. When it was stopped, the same command 
 from __future__ import annotations
 
 import argparse
+import fcntl
 import json
 import os
 import re
@@ -48,6 +49,17 @@ def main(arguments: list[str] | None = None) -> int:
         return 0
     for folder in (_FOLDER, _OUTCOMES):
         folder.mkdir(parents=True, exist_ok=True)
+    with _FOLDER.joinpath("lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            print("matrix: another one runs in this clone, with its environments. Nothing was run.", file=sys.stderr)
+            return 2
+        return _run_all(cells, options)
+
+
+def _run_all(cells: Sequence[Cell], options: argparse.Namespace) -> int:
+    """Run cells that nobody else runs here, and write the page after each."""
     if not options.only:
         cells = _left_over(cells, is_thorough=options.thorough)
     print(f"matrix: {len(cells)} of {len(CELLS)} cells, {options.jobs} at a time; logs in {_FOLDER.relative_to(ROOT)}")
