@@ -496,6 +496,7 @@ class BookmarkedReader(ByFormat):
         max_versions: int | str | None = None,
         max_files: int | str | None = None,
         max_bytes: int | str | None = None,
+        per: str | None = None,
     ) -> DataFrame:
         """Return what commits have added to a Delta table since the version that was read; at first the whole table.
 
@@ -513,6 +514,8 @@ class BookmarkedReader(ByFormat):
             max_versions: the most versions with anything new that one run reads; the first read is of one version.
             max_files, max_bytes: the most files or bytes that one run reads: whole versions, and at least one; a first
                 read is split by files. The rest is counted ("over_bound") and left to the next run.
+            per: in `job.partitions(ctx)`: the partition column whose values are read one by one, each with a commit of
+                its own.
 
         Raises:
             OptionError: a choice is unknown, the table has no change feed, or the store no `state_uri`, which a table
@@ -526,7 +529,8 @@ class BookmarkedReader(ByFormat):
             job.read("orders").delta("shop.orders", changes=True)
         """
         self._check_no_files("a Delta table has options of its own, given by .delta(...)")
-        return read_delta(self._scope, table, self._versions(changes, on_change, max_versions, max_files, max_bytes))
+        options = self._versions(changes, on_change, max_versions, max_files, max_bytes, per)
+        return read_delta(self._scope, table, options)
 
     @takes_options_of_one_kind
     @by_own_access
@@ -579,12 +583,14 @@ class BookmarkedReader(ByFormat):
         max_versions: int | str | None,
         max_files: int | str | None,
         max_bytes: int | str | None,
+        per: str | None = None,
     ) -> VersionOptions:
         return VersionOptions(
             changes=changes,
             on_change=on_change,
             max_versions=whole_number("max_versions", max_versions),
             bound=Bound.of(max_files=max_files, max_bytes=max_bytes),
+            per=per,
         )
 
     def source(self, source: Any, reader: FrameReader[Any]) -> DataFrame:

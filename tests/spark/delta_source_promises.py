@@ -14,7 +14,13 @@ from typing import Any
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from airflow_bookmarks.core.errors import OptionError, SchemaChangedError, SourceError, SourceSwitchedError
+from airflow_bookmarks.core.errors import (
+    OptionError,
+    PartitionsFailedError,
+    SchemaChangedError,
+    SourceError,
+    SourceSwitchedError,
+)
 from airflow_bookmarks.lifecycle.changes.change import reset, rewind, set_position
 from airflow_bookmarks.lifecycle.inspect.pending import pending
 from airflow_bookmarks.lifecycle.maintenance.doctor import examine
@@ -597,3 +603,82 @@ def test_options_that_mean_nothing_here_are_refused(lake: Lake, orders: Orders) 
                 reader.delta(orders.path, **how)
         with pytest.raises(OptionError):
             job.read("b").delta("  ")
+
+
+# ---- value by value of a partition column
+
+
+def by_region(lake: Lake, *rows: tuple[int, str | None]) -> None:
+    """Append rows to a table by region, and make it if need be."""
+    frame = lake.spark.createDataFrame(rows, "id BIGINT, region STRING").coalesce(1)
+    frame.write.format("delta").mode("append").partitionBy("region").save(lake.path("orders"))
+
+
+def copied(lake: Lake, *failing: str | None, crash: str = "nobody", **job: Any) -> list[list[int]]:
+    """Read value by value, and copy each; return the ids of each value that was read. What is in `failing` fails."""
+    seen: list[list[int]] = []
+    for part in lake.job(**job).partitions("orders"):
+        with part:
+            frame = read(part, lake.path("orders"), per="region")
+            rows = frame.select("id", "region").collect()
+            seen += [sorted(row["id"] for row in rows)] if rows else []
+            value = rows[0]["region"] if rows else "nothing"
+            if value == crash:
+                raise KeyboardInterrupt
+            part.write(frame, "copy").parquet(lake.path("copied"))
+            if value in failing:
+                raise ValueError(f"{value} is wrong")
+    return seen
+
+
+def in_copy(lake: Lake) -> list[int]:
+    return sorted(row["id"] for row in lake.spark.read.parquet(lake.path("copied")).collect())
+
+
+def test_each_value_of_a_partition_column_is_a_run_with_its_own_commit(lake: Lake) -> None:
+    by_region(lake, (1, "eu"), (2, "us"), (3, None), (4, "eu"))
+    assert copied(lake) == [[1, 4], [2], [3]]
+    assert (in_copy(lake), lake.head().run_number) == ([1, 2, 3, 4], 3)
+    assert copied(lake) == []
+    by_region(lake, (5, "us"))
+    by_region(lake, (6, "us"), (7, "a/b=c"))
+    assert copied(lake) == [[7], [5, 6]]
+    assert in_copy(lake) == [1, 2, 3, 4, 5, 6, 7]
+
+
+def test_value_of_a_partition_column_that_fails_is_read_alone_by_its_retry(lake: Lake) -> None:
+    by_region(lake, (1, "eu"), (2, "us"))
+    with pytest.raises(PartitionsFailedError, match=r"1 partition failed.*region='eu': ValueError"):
+        copied(lake, "eu", run_id="one", attempt=1)
+    by_region(lake, (3, "us"))
+    (waiting,) = pending(lake.store, "copy").contexts
+    assert waiting.files == 2
+    assert copied(lake, run_id="one", attempt=2) == [[1]]
+    assert copied(lake, run_id="two") == [[3]]
+    assert in_copy(lake) == [1, 2, 3]
+
+
+@pytest.mark.thorough
+def test_killed_loop_over_a_table_goes_on_and_is_rewound_and_replayed_by_value(lake: Lake) -> None:
+    by_region(lake, (1, "eu"), (2, "us"))
+    with pytest.raises(KeyboardInterrupt):
+        copied(lake, crash="us", run_id="one", attempt=1)
+    by_region(lake, (3, "eu"))
+    assert copied(lake, run_id="one", attempt=2) == [[2]]
+    assert copied(lake, run_id="two") == [[3]]
+    assert copied(lake, replay=2) == [[2]]
+    assert in_copy(lake) == [1, 2, 3]
+    rewind(lake.store, "copy", 1, reason="a test", who="ada", clean=True)
+    assert copied(lake, run_id="again") == [[3], [2]]
+    assert in_copy(lake) == [1, 2, 3]
+    assert examine(lake.store) == []
+
+
+def test_partition_column_is_read_in_a_loop_alone(lake: Lake) -> None:
+    by_region(lake, (1, "eu"))
+    with pytest.raises(OptionError, match=r"per='region' reads one part at a time"), lake.job() as job:
+        read(job, lake.path("orders"), per="region")
+    part = next(iter(lake.job().partitions("orders"))).begin()
+    with pytest.raises(OptionError, match=r"a Delta table in job.partitions.*\.delta\(\.\.\., per="):
+        read(part, lake.path("orders"))
+    part.abort("refused")

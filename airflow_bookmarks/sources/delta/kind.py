@@ -6,9 +6,11 @@ from typing import TYPE_CHECKING, ClassVar
 
 from airflow_bookmarks.core.errors import OptionError
 from airflow_bookmarks.core.order import NUMBER
+from airflow_bookmarks.core.plan import PlanPart
 from airflow_bookmarks.core.rules.start import Start
 from airflow_bookmarks.sources.delta.checkpoint import arrow
 from airflow_bookmarks.sources.delta.log import DeltaLog
+from airflow_bookmarks.sources.delta.partitions import DeltaPartitionsSource
 from airflow_bookmarks.sources.delta.position import Added, DeltaPlan, DeltaPosition, Whole, united
 from airflow_bookmarks.sources.delta.snapshot import snapshot_at
 from airflow_bookmarks.sources.delta.source import KIND, DeltaSource
@@ -46,6 +48,9 @@ class DeltaKind(SourceKind[DeltaPlan]):
         if found.position is None or plan.is_empty or plan.leads_to is None:
             return False
         before = DeltaPosition.decode(found.position)
+        if plan.part is not None:
+            is_left = before.parts is not None and plan.part.value in before.parts.marks
+            return before.version >= plan.leads_to.version and not is_left
         if before.state.id != plan.leads_to.state.id:
             return False
         first = plan.pieces[0]
@@ -62,7 +67,19 @@ class DeltaKind(SourceKind[DeltaPlan]):
     def source_of(self, store: BookmarkStore, job: str, entry: PlanEntry) -> DeltaSource:
         """Return the source of the recorded table; see `SourceKind.source_of`."""
         plan = self.decode(store.blobs.get(entry.body))
-        return DeltaSource(plan.recipe, f"job {job!r}", arrow(), job=job)
+        kind = DeltaSource if plan.recipe.options.per is None else DeltaPartitionsSource
+        return kind(plan.recipe, f"job {job!r}", arrow(), job=job)
+
+    def part_of(self, plan: DeltaPlan) -> PlanPart | None:
+        """Return the value whose files a plan reads; see `SourceKind.part_of`."""
+        return plan.part
+
+    def parts_left(self, position: bytes, execution: str) -> Sequence[PlanPart]:
+        """Return the values that an execution has left; see `SourceKind.parts_left`."""
+        left = DeltaPosition.decode(position).parts
+        if left is None or left.looked_by != execution:
+            return ()
+        return [PlanPart(left.column, value) for value in left.marks]
 
     def roots_of(self, source: SourceRef) -> Sequence[str]:
         """Return the folder of the table; see `SourceKind.roots_of`."""

@@ -15,21 +15,25 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from airflow_bookmarks.core.amount import FILES, Amount
 from airflow_bookmarks.core.order import NUMBER
+from airflow_bookmarks.core.plan import PlanPart
 from airflow_bookmarks.core.position import Position
 from airflow_bookmarks.core.text.count import counted
 from airflow_bookmarks.core.text.deflated import deflated, inflated
 from airflow_bookmarks.sources.delta.snapshot import TableState
+from airflow_bookmarks.sources.part_loop import by_mark, left_behind
 from airflow_bookmarks.sources.tables.stored_body import decoded
 from airflow_bookmarks.sources.tables.versioned import VersionOptions, total
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from airflow_bookmarks.core.errors import SourceError
     from airflow_bookmarks.sources.delta.commit import Action
 
 T = TypeVar("T")
 
 _FORMAT = 1
+_WITH_PARTS = 2  # which a version that knows no parts must not read: it would take what is left for read
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +55,39 @@ class DeltaRecipe:
 
 
 @dataclass(frozen=True, slots=True)
+class VersionsLeft:
+    """The values of a partition column whose files are not read up to the version of the position.
+
+    `marks` are up to which version each of them is read; None: none of it. `looked_by` is the execution that found
+    them, whose next try reads these and looks for no others.
+    """
+
+    column: str
+    looked_by: str
+    marks: Mapping[str | None, int | None]
+
+    def without(self, marks: Mapping[str | None, int | None]) -> VersionsLeft | None:
+        """Return what is left if only `marks` are; None: nothing."""
+        return replace(self, marks=marks) if marks else None
+
+    def refused(self, label: str, given: str) -> SourceError:
+        """Return the error for a read by something else while values are left."""
+        return left_behind(label, self.column, self.marks, given)
+
+    def stored(self) -> dict[str, Any]:
+        """Return it as plain values."""
+        return {"column": self.column, "looked_by": self.looked_by, "marks": by_mark(self.marks)}
+
+    @classmethod
+    def of_stored(cls, stored: Mapping[str, Any] | None) -> VersionsLeft | None:
+        """Return what `stored` returned; None for None."""
+        if stored is None:
+            return None
+        marks = {value: mark for mark, values in stored["marks"] for value in values}
+        return cls(stored["column"], stored["looked_by"], marks)
+
+
+@dataclass(frozen=True, slots=True)
 class DeltaPosition:
     """The version up to which a table was read.
 
@@ -59,16 +96,19 @@ class DeltaPosition:
         fingerprint: That of its commit, by which the same table is known again.
         state: What the table was then.
         files_read: Of a first read in several runs: how many files of that version were read; None: all.
+        parts: The values of a partition column that are not read so far; None: all are.
     """
 
     version: int
     fingerprint: str
     state: TableState
     files_read: int | None = None
+    parts: VersionsLeft | None = None
 
     def stored(self) -> dict[str, Any]:
         """Return it as plain values."""
         return {
+            **({} if self.parts is None else {"parts": self.parts.stored()}),
             "at": self.version,
             "fingerprint": self.fingerprint,
             "metadata": dict(self.state.metadata),
@@ -80,11 +120,12 @@ class DeltaPosition:
     def of_stored(cls, values: Mapping[str, Any]) -> DeltaPosition:
         """Return what `stored` returned."""
         state = TableState(values["metadata"], values["protocol"])
-        return cls(int(values["at"]), values["fingerprint"], state, values["files_read"])
+        parts = VersionsLeft.of_stored(values.get("parts"))
+        return cls(int(values["at"]), values["fingerprint"], state, values["files_read"], parts)
 
     def encode(self) -> bytes:
         """Return it as stored."""
-        return deflated({"version": _FORMAT, **self.stored()})
+        return deflated({"version": _FORMAT if self.parts is None else _WITH_PARTS, **self.stored()})
 
     @classmethod
     def decode(cls, body: bytes) -> DeltaPosition:
@@ -96,8 +137,16 @@ class DeltaPosition:
         return _decoded(body, "position", cls.of_stored)
 
     def position(self) -> Position:
-        """Return it for the lifecycle; it has no watermark while files of its version are left to read."""
-        return Position(self.encode(), None if self.files_read is not None else str(self.version), order=NUMBER)
+        """Return it for the lifecycle; it has no watermark while files of its first version are left to read."""
+        return Position(self.encode(), None if self.read_until is None else str(self.read_until), order=NUMBER)
+
+    @property
+    def read_until(self) -> int | None:
+        """The version up to which all of the table is read; None while files of the first one are left."""
+        if self.files_read is not None:
+            return None
+        marks = [self.version] if self.parts is None else list(self.parts.marks.values())
+        return None if None in marks else min(mark for mark in marks if mark is not None)
 
 
 # ---- pieces
@@ -188,6 +237,7 @@ class DeltaPlan:
     has_more: bool = False
     read_again: int = 0
     is_anew: bool = False
+    part: PlanPart | None = None
     edge: None = None
 
     @property
@@ -210,11 +260,12 @@ class DeltaPlan:
             "version_until": None if self.leads_to is None else self.leads_to.version,
             "table": self.recipe.name,
             **({"read_anew": True} if self.is_anew else {}),
+            **({} if self.part is None else {"part": str(self.part)}),
         }
 
     def summary(self) -> str:
         """Return it as one line for a log."""
-        what = counted(self.files, "file")
+        what = counted(self.files, "file") + ("" if self.part is None else f" of {self.part}")
         until = "no version" if self.leads_to is None else f"version {self.leads_to.version}"
         if self.after is None or self.is_anew:
             anew = " anew, because it was changed" if self.is_anew else ""
@@ -226,7 +277,8 @@ class DeltaPlan:
         """Return it as stored."""
         return deflated(
             {
-                "version": _FORMAT,
+                "version": _FORMAT if self.recipe.options.per is None else _WITH_PARTS,
+                **({} if self.part is None else {"part": [self.part.column, self.part.value]}),
                 "recipe": self.recipe.stored(),
                 "pieces": [piece.stored() for piece in self.pieces],
                 "leads_to": None if self.leads_to is None else self.leads_to.stored(),
@@ -261,6 +313,7 @@ class DeltaPlan:
                 values["has_more"],
                 values["read_again"],
                 values["is_anew"],
+                None if values.get("part") is None else PlanPart(*values["part"]),
             )
 
         return _decoded(body, "plan", read)
@@ -289,6 +342,7 @@ def united(plans: Sequence[DeltaPlan]) -> DeltaPlan:
         has_more=False,
         read_again=0,
         is_anew=False,
+        part=None,
     )
 
 
@@ -308,4 +362,4 @@ def _joined(pieces: Sequence[Piece]) -> list[Piece]:
 
 def _decoded(body: bytes, what: str, read: Callable[[Mapping[str, Any]], T]) -> T:
     what = f"{what} of a Delta table"
-    return decoded(what, _FORMAT, lambda: inflated(body, what), read)
+    return decoded(what, _WITH_PARTS, lambda: inflated(body, what), read)

@@ -94,9 +94,14 @@ class DeltaSource:
         table = DeltaLog.open(self.recipe.path, self._looks.commits)
         before = None if found.position is None else DeltaPosition.decode(found.position)
         if before is not None and not self._is_same(table, before):
-            return self._from_beginning(table)
+            return self._planned(table, PlanInput(), None)
+        return self._planned(table, found, before)
+
+    def _planned(self, table: DeltaLog, found: PlanInput, before: DeltaPosition | None) -> DeltaPlan:
         if before is None:
             return self._from_beginning(table) if found.start.is_beginning else self._from_start(table, found)
+        if before.parts is not None:
+            raise before.parts.refused(self._label, "no per=")
         if before.files_read is not None:
             return self._next_part(table, before)
         return self._since(table, before)
@@ -113,7 +118,7 @@ class DeltaSource:
 
     def _whole(self, table: DeltaLog, snapshot: DeltaSnapshot) -> DeltaPlan:
         """Return a plan over all of a table, or over the first part that a bound takes."""
-        position = DeltaPosition(snapshot.version, table.fingerprint(snapshot.version), snapshot.state)
+        position = position_of(table, snapshot)
         if self.recipe.options.bound.is_given:
             self._looks.snapshot = snapshot
             return self._part(snapshot, position, 0)
@@ -154,21 +159,29 @@ class DeltaSource:
     # ---- what a start leaves out
 
     def _from_start(self, table: DeltaLog, found: PlanInput) -> DeltaPlan:
+        start = self._start(table, found)
+        if start is None:
+            return self._from_beginning(table)
+        plan = self._since(table, position_of(table, start))
+        return replace(plan, skipped={**plan.skipped, **({BEFORE_START: len(start.files)} if start.files else {})})
+
+    def _start(self, table: DeltaLog, found: PlanInput) -> DeltaSnapshot | None:
+        """Return the table as it was where a first run begins; None: at the beginning.
+
+        Raises:
+            SourceError: the log does not go back to the time that is given.
+        """
         time = found.start.time
         version = table.latest if time is None else table.last_before(time)
-        if version is None:
-            if table.oldest > 0:
-                raise SourceError(
-                    f"{self._label}: start={found.start.text!r}, and the log of the Delta table {self.recipe.name!r} "
-                    f"goes back to version {table.oldest}, which is later. Nothing was read or changed. Begin at "
-                    "'beginning', 'now' or at a later time."
-                )
-            return self._from_beginning(table)
-        snapshot = self._snapshot(table, version)
-        position = DeltaPosition(version, table.fingerprint(version), snapshot.state)
-        plan = self._since(table, position)
-        skipped = {**plan.skipped, **({BEFORE_START: len(snapshot.files)} if snapshot.files else {})}
-        return replace(plan, skipped=skipped)
+        if version is not None:
+            return self._snapshot(table, version)
+        if table.oldest > 0:
+            raise SourceError(
+                f"{self._label}: start={found.start.text!r}, and the log of the Delta table {self.recipe.name!r} "
+                f"goes back to version {table.oldest}, which is later. Nothing was read or changed. Begin at "
+                "'beginning', 'now' or at a later time."
+            )
+        return None
 
     # ---- what came since a version
 
@@ -373,6 +386,11 @@ class DeltaSource:
         return DeltaSource(
             recipe, self._label, self._read_parquet, self._on_source_change, self._job, self._ctx, self._looks
         )
+
+
+def position_of(table: DeltaLog, snapshot: DeltaSnapshot) -> DeltaPosition:
+    """Return the position of a table that was read as of a version."""
+    return DeltaPosition(snapshot.version, table.fingerprint(snapshot.version), snapshot.state)
 
 
 def _files_of(plan: DeltaPlan) -> list[Action]:

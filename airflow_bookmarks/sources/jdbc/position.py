@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -12,17 +11,18 @@ from airflow_bookmarks.core.amount import Amount
 from airflow_bookmarks.core.database.key import watermark_of
 from airflow_bookmarks.core.database.windows.trail import Trail
 from airflow_bookmarks.core.database.windows.window import KeyWindow, Mark, TableKeys
-from airflow_bookmarks.core.errors import SourceError
 from airflow_bookmarks.core.plan import PlanPart
 from airflow_bookmarks.core.position import Position
 from airflow_bookmarks.core.selection.reason import OVER_BOUND
 from airflow_bookmarks.sources.jdbc.recipe import Recipe
+from airflow_bookmarks.sources.part_loop import by_mark, left_behind
 from airflow_bookmarks.sources.tables.stored_body import decoded
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from airflow_bookmarks.core.database.key import KeyType
+    from airflow_bookmarks.core.errors import SourceError
 
 T = TypeVar("T")
 
@@ -88,19 +88,11 @@ class PartsLeft:
 
     def refused(self, label: str, given: str) -> SourceError:
         """Return the error for a read by something else while values are left."""
-        named = [str(PlanPart(self.column, value)) for value in itertools.islice(self.marks, _NAMED)]
-        more = f" and {len(self.marks) - _NAMED} more" if len(self.marks) > _NAMED else ""
-        return SourceError(
-            f"{label}: {', '.join(named)}{more} are not read as far as the rest, and this read has {given}. Nothing "
-            f"was read or changed. Read with per={self.column!r} until none is left; or set or reset the context."
-        )
+        return left_behind(label, self.column, self.marks, given)
 
     def stored(self) -> dict[str, Any]:
-        """Return it as plain values: most values are left at one and the same mark, which is stored once."""
-        by_mark: dict[Mark | None, list[str | None]] = {}
-        for value, mark in self.marks.items():
-            by_mark.setdefault(mark, []).append(value)
-        marks = [[None if mark is None else mark.stored(), values] for mark, values in by_mark.items()]
+        """Return it as plain values."""
+        marks = [[None if mark is None else mark.stored(), values] for mark, values in by_mark(self.marks)]
         return {"column": self.column, "looked_by": self.looked_by, "marks": marks}
 
     @classmethod
@@ -110,9 +102,6 @@ class PartsLeft:
             return None
         marks = {value: Mark.of_stored(mark) for mark, values in stored["marks"] for value in values}
         return cls(stored["column"], stored["looked_by"], marks)
-
-
-_NAMED = 5
 
 
 @dataclass(frozen=True, slots=True)

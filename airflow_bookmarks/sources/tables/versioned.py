@@ -50,6 +50,7 @@ class VersionOptions:
     on_change: OnChange = "error"
     max_versions: int | None = None
     bound: Bound = UNBOUND
+    per: str | None = None
 
     def __post_init__(self) -> None:
         check_choice("on_change", self.on_change, OnChange)
@@ -60,6 +61,7 @@ class VersionOptions:
                 f"on_change={self.on_change!r} with changes=True, which reads the changes. Nothing was read or "
                 "changed. Leave one of them out."
             )
+        self._check_per()
         most = self.max_versions
         if most is not None and (isinstance(most, bool) or not isinstance(most, int) or most < 1):
             raise OptionError(f"max_versions={most!r}: expected a whole number from 1 on. Nothing was read or changed.")
@@ -69,6 +71,19 @@ class VersionOptions:
                     f"{name}: such a table is bounded by max_versions, max_files or max_bytes. Nothing was read or "
                     "changed."
                 )
+
+    def _check_per(self) -> None:
+        if self.per is None:
+            return
+        if not isinstance(self.per, str) or not self.per:
+            raise OptionError(f"per={self.per!r}: expected the name of a column. Nothing was read or changed.")
+        others = {"changes=True": self.changes, "on_change='reload'": self.on_change == "reload"}
+        others |= dict.fromkeys(self.bounds, True)
+        if given := [name for name, is_given in others.items() if is_given]:
+            raise OptionError(
+                f"per={self.per!r} with {', '.join(given)}: each value is read whole, for what was appended. Nothing "
+                "was read or changed. Leave one of them out."
+            )
 
     @property
     def bounds(self) -> list[str]:
@@ -86,6 +101,7 @@ class VersionOptions:
             "on_change": self.on_change,
             "max_versions": self.max_versions,
             "bound": self.bound.stats(),
+            **({} if self.per is None else {"per": self.per}),
         }
 
     @classmethod
@@ -96,4 +112,5 @@ class VersionOptions:
             on_change=values["on_change"],
             max_versions=values["max_versions"],
             bound=Bound.of_stats(values["bound"]),
+            per=values.get("per"),
         )

@@ -88,8 +88,8 @@ class ReadScope:
             return
         if part is None:
             raise self.refused(
-                f"{whole} in job.partitions(...), which reads part by part: a table by .jdbc(..., per=<a column>), "
-                "files by .files(per_partition=True)"
+                f"{whole} in job.partitions(...), which reads part by part: a table by .jdbc(..., per=<a column>) or "
+                ".delta(..., per=<a partition column>), files by .files(per_partition=True)"
             )
         if self.options.on_schema_change == "reset":
             raise self.refused(f"{part} with on_schema_change='reset': each part would start all of them over")
@@ -109,7 +109,7 @@ class ReadScope:
         """
         if not isinstance(table, str) or not table.strip():
             raise self.refused(f"the table {table!r}: give {given_as}")
-        self.check_loop(None, what)
+        self.check_loop(None if options.per is None else f"per={options.per!r}", what)
         if self.share.is_shard:
             raise self.refused(f"{what} in a sharded job, each of whose shards would read all of it")
         self.check_read_as_it_is(what)

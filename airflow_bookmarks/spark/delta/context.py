@@ -10,6 +10,7 @@ from airflow_bookmarks.files.filesystem import store_of
 from airflow_bookmarks.files.opener import open_filesystem, open_state_files
 from airflow_bookmarks.sinks.delta.target import DeltaTarget
 from airflow_bookmarks.sources.delta.checkpoint import arrow
+from airflow_bookmarks.sources.delta.partitions import DeltaPartitionsSource
 from airflow_bookmarks.sources.delta.position import DeltaRecipe
 from airflow_bookmarks.sources.delta.source import DeltaSource
 from airflow_bookmarks.sources.files.options import FileOptions
@@ -51,7 +52,7 @@ def read_delta(scope: ReadScope, table: str, options: VersionOptions) -> DataFra
     folder = files.canonical(path)
     check_place(scope, folder, options)
     scope.inputs.note_source([ScanRoot(folder)], FileOptions())
-    source = DeltaSource(
+    common = (
         DeltaRecipe(folder, where, options),
         scope.label,
         arrow() or by_spark(scope.spark),
@@ -59,6 +60,11 @@ def read_delta(scope: ReadScope, table: str, options: VersionOptions) -> DataFra
         scope.job.name,
         scope.ctx,
         scope.share.delta,
+    )
+    source = (
+        DeltaSource(*common)
+        if options.per is None
+        else DeltaPartitionsSource(*common, loop=scope.share.loop, execution=scope.run.execution_id)
     )
     reader = DeltaReader(scope.spark, folder, files, options.changes, lambda: new_folder(scope))
     plan = scope.run.plan(scope.ctx, source, on_source_change=scope.options.on_source_change)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from airflow_bookmarks.core.errors import OptionError
 from airflow_bookmarks.core.selection.bound import UNBOUND
+from airflow_bookmarks.sources.delta.looks import DeltaLooks
 from airflow_bookmarks.sources.files.scan import SharedScans
 from airflow_bookmarks.sources.jdbc.settling import SharedSettlings
 from airflow_bookmarks.spark.contexts.options import Batches, ReadShare
@@ -22,10 +23,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Looks:
-    """What the runs of a loop look at once for all of them: folders, and those who write into a table."""
+    """What the runs of a loop look at once for all of them: folders, those who write into a table, logs of tables."""
 
     scans: SharedScans = field(default_factory=SharedScans)
     settlings: SharedSettlings = field(default_factory=SharedSettlings)
+    deltas: dict[str, DeltaLooks] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,10 +74,17 @@ class Turn:
             settlings=None if self.looks is None else self.looks.settlings,
             loop=self.parts,
             backlog=None if self.batches is None else self.batches.backlog(ctx),
-            delta=None if self.batches is None else self.batches.delta(ctx),
+            delta=self._delta(ctx),
             bound=UNBOUND if self.batches is None else self.batches.bound,
             clock=clock,
         )
+
+    def _delta(self, ctx: str) -> DeltaLooks | None:
+        if self.batches is not None:
+            return self.batches.delta(ctx)
+        if self.parts is None or self.looks is None:
+            return None
+        return self.looks.deltas.setdefault(ctx, DeltaLooks())
 
     def check_overwrite(self, job: str, target: str) -> None:
         """Make sure that an output that replaces its target replaces nothing that other runs of the loop wrote.
