@@ -11,7 +11,7 @@ import pytest
 from airflow_bookmarks.cli import main
 from airflow_bookmarks.store.bookmark_store import open_store
 from airflow_bookmarks.store.table import Update
-from tests.lifecycle.run.test_shards import Task, put
+from tests.lifecycle.run.test_shards import Task, numbers_of, put
 from tests.lifecycle.shop import Shop
 
 BEGUN = 6
@@ -23,10 +23,24 @@ def shop(tmp_path: Path, uri: str) -> Shop:
     store = open_store(uri)
     store.init()
     shop = Shop(tmp_path, store)
-    put(shop, [f"f{i}" for i in range(40)])
+    put(shop, names_in_shards(shop))
     Task(shop).run(f"0:{BEGUN}")
     shop.run("whole")
     return shop
+
+
+def names_in_shards(shop: Shop) -> list[str]:
+    """Return 40 names of files: shard 0 has two of them, each other one that begins has one.
+
+    Which shard a file belongs to depends on the folder of the test.
+    """
+    names = [f"f{i}" for i in range(4000)]
+    by_shard: dict[int, list[str]] = {}
+    for name, number in zip(names, numbers_of(shop, names), strict=True):
+        by_shard.setdefault(number, []).append(name)
+    begun = [name for number in range(BEGUN) for name in by_shard[number][: 2 if number == 0 else 1]]
+    others = [name for number in range(BEGUN, 64) for name in by_shard[number]]
+    return [*begun, *others[: 40 - len(begun)]]
 
 
 def answer(capsys: pytest.CaptureFixture[str], *arguments: str) -> Any:

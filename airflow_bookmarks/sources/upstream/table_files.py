@@ -97,7 +97,7 @@ class TableLogs:
 
 def is_in_delta(entry: OutputEntry) -> bool:
     """Whether an output went to a Delta table."""
-    return entry.sink == DeltaSource.kind
+    return entry.metadata.format == DeltaSource.kind and not entry.lies_in_files
 
 
 def table_folder(entry: OutputEntry) -> str:
