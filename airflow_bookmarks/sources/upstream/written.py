@@ -42,7 +42,7 @@ def written_by(job: UpstreamJob, selected: SelectedRuns, output: str) -> list[Wr
         entry, number = run.outputs.get(output), run.key.number
         if entry is not None and not (entry.lies_in_files or is_in_delta(entry)):
             raise _unreadable(job, number, output, entry)
-        if entry is not None and (entry.publish is not None if entry.lies_in_files else entry.makes_visible):
+        if entry is not None and entry.makes_visible:
             found.append((number, entry))
     replaced_by = {**numbers_replacing(job.store.blobs, selected.deleting, selected.dropped), **_taken_out(logs, found)}
     written: list[WrittenRun] = []
@@ -81,9 +81,8 @@ def written_in(job: UpstreamJob, plan: FilePlan, window: UpstreamWindow) -> list
     wanted, written, logs = set(plan.files.paths), list[WrittenRun](), TableLogs(job.what)
     for run in job.store.runs(job.name, until=window.until, reverse=True) if wanted else ():
         for name, entry in run.outputs.items():
-            is_there = entry.publish is not None if entry.lies_in_files else entry.makes_visible
             is_readable = entry.lies_in_files or (is_in_delta(entry) and table_folder(entry) in plan.roots)
-            if window.output not in ("", name) or not (run.state.is_committed and is_there and is_readable):
+            if window.output not in ("", name) or not (run.state.is_committed and entry.makes_visible and is_readable):
                 continue
             paths = wanted.intersection(_paths_of(job, logs, run.key.number, entry))
             if paths:
