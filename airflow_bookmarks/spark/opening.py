@@ -17,7 +17,7 @@ from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
 from airflow_bookmarks.lifecycle.run.replay import ReplayRun
 from airflow_bookmarks.sinks.delta.sink import DeltaSink
 from airflow_bookmarks.sinks.files.catalog import SPARK
-from airflow_bookmarks.sinks.files.sink import with_catalogs
+from airflow_bookmarks.sinks.files.sink import FilesSink
 from airflow_bookmarks.sinks.iceberg.sink import IcebergSink
 from airflow_bookmarks.sinks.registry import SINKS
 from airflow_bookmarks.store.bookmark_store import BookmarkStore
@@ -98,7 +98,7 @@ def sinks_of(spark: SparkSession | None) -> SinkRegistry:
     from airflow_bookmarks.spark.tables.catalog import SparkCatalog
 
     return SINKS.extended(
-        DeltaSink(SessionTables(spark)), IcebergSink(IcebergSession(spark)), with_catalogs({SPARK: SparkCatalog(spark)})
+        DeltaSink(SessionTables(spark)), IcebergSink(IcebergSession(spark)), FilesSink({SPARK: SparkCatalog(spark)})
     )
 
 

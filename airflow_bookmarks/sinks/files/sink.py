@@ -197,8 +197,3 @@ class FilesSink(CollectedSink, CleanedSink):
     def why_not_replay(self, entry: OutputEntry) -> str | None:
         """Return None: the commit of a revision lists the former files of its run, which its publish deletes."""
         return None
-
-
-def with_catalogs(catalogs: Mapping[str, PartitionCatalog]) -> FilesSink:
-    """Return the sink of files in a process that reaches these catalogs, by their kind."""
-    return FilesSink(catalogs)
