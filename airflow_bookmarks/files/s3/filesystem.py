@@ -184,8 +184,16 @@ class S3FileSystem:
                     return False
                 raise
             if is_copied:
-                self._clients.of(here.bucket).delete_object(Bucket=here.bucket, Key=here.key)
+                self._delete(here)
         return is_copied
+
+    def _delete(self, at: _Object) -> None:
+        """Delete an object. S3 takes one that is gone for deleted; some stores that speak S3 say that it is gone."""
+        try:
+            self._clients.of(at.bucket).delete_object(Bucket=at.bucket, Key=at.key)
+        except aws.ClientError as error:
+            if code_of(error) != "NoSuchKey":
+                raise
 
     def _copy(self, client: S3Client, here: _Object, there: _Object, head: HeadObjectOutputTypeDef) -> bool:
         """Copy an object; False where the source went meanwhile, and nothing was made of it."""
@@ -273,7 +281,7 @@ class S3FileSystem:
         """Delete one file; True, because S3 does not say whether it was there; see `FileSystem.delete`."""
         at = _object(path)
         with telling(f"{path!r} can't be deleted"):
-            self._clients.of(at.bucket).delete_object(Bucket=at.bucket, Key=at.key)
+            self._delete(at)
         return True
 
     def folders(self, root: str) -> Sequence[str]:
@@ -470,7 +478,7 @@ def _joined(parts: Sequence[Listing]) -> Listing:
 
 
 def _check_removed(root: str, answer: Mapping[str, Any]) -> None:
-    errors = answer.get("Errors", [])
+    errors = [each for each in answer.get("Errors", []) if each.get("Code") != "NoSuchKey"]  # gone is what was asked
     if errors:
         raise FileSystemError(
             f"{root!r} can't be removed: S3 refused {len(errors)} keys, the first: {errors[0].get('Key')!r} "

@@ -1,6 +1,7 @@
 """A stand-in for S3 that lists keys as fast as it can, and does what AWS and the network sometimes do.
 
-It knows HEAD and ListObjectsV2 alone. What a real server can show, a real server is asked for.
+It knows HEAD and ListObjectsV2, and says that all went well to a copy and a deletion, if no fault befalls them. What a
+real server can show, a real server is asked for.
 
     $ python -m tests.files.s3.s3_stand_in 1000000 --far 0.05      # serves so many keys, and prints its URL
 """
@@ -183,6 +184,26 @@ class _Handler(BaseHTTPRequestHandler):
         if isinstance(fault, Change):
             body = fault.body(body)
         return self._send(200, body, len(body))
+
+    def do_PUT(self) -> None:
+        self._change("PUT", 200, b"<CopyObjectResult/>")
+
+    def do_DELETE(self) -> None:
+        self._change("DELETE", 204, b"")
+
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers["Content-Length"]))
+        self._change("POST", 200, b"<DeleteResult/>")
+
+    def _change(self, method: str, status: int, body: bytes) -> None:
+        held = self.server.held
+        held.seen.append((method, {}))
+        fault = held.faults.pop(0) if held.faults else held.always
+        if isinstance(fault, Refuse):
+            status, body = fault.status, f"<Error><Code>{fault.code}</Code></Error>".encode()
+        if isinstance(fault, Change):
+            body = fault.body(body)
+        self._send(status, body, len(body))
 
     def _send(self, status: int, body: bytes, length: int) -> None:
         self.send_response(status)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import nullcontext
 from math import ceil
 
 import pytest
@@ -211,3 +212,43 @@ def test_object_stamped_hours_before_it_appears_is_new(s3: StandIn, files: S3Fil
     assert listing.paths == [f"{ROOT}/a.csv", f"{ROOT}/late.csv"]
     assert [Known(verdict) for verdict in ledger.classify(listing)] == [Known.KNOWN, Known.NEW]
     assert listing.file(1).modified_ms < listing.file(0).modified_ms
+
+
+# ---- a store that says of a deletion that the object is gone; S3 itself says that all is well
+
+
+GONE = Refuse(404, "NoSuchKey")
+
+
+def test_file_that_another_deletes_at_the_same_time_is_deleted(s3: StandIn, files: S3FileSystem) -> None:
+    s3.befall(GONE)
+
+    assert files.delete(f"{ROOT}/a.csv")
+
+
+def test_file_that_another_publisher_moves_at_the_same_time_is_moved(s3: StandIn, files: S3FileSystem) -> None:
+    s3.hold(["raw/a.csv"])
+    s3.befall(Pass(), Pass(), GONE)
+
+    assert files.move(f"{ROOT}/a.csv", f"{ROOT}/b.csv")
+
+    assert s3.methods == ["HEAD", "PUT", "DELETE"]
+
+
+@pytest.mark.parametrize(("code", "is_fine"), [("NoSuchKey", True), ("AccessDenied", False)])
+def test_key_that_another_removes_at_the_same_time_is_removed(
+    s3: StandIn, files: S3FileSystem, code: str, is_fine: bool
+) -> None:
+    s3.hold(["raw/a.csv"])
+    answer = f"<DeleteResult><Error><Key>raw/a.csv</Key><Code>{code}</Code></Error></DeleteResult>"
+    s3.befall(Pass(), Change(lambda _: answer.encode()))
+
+    with nullcontext() if is_fine else pytest.raises(FileSystemError, match="S3 refused 1 keys"):
+        files.remove(ROOT)
+
+
+def test_deletion_that_is_denied_is_an_error(s3: StandIn, files: S3FileSystem) -> None:
+    s3.befall(Refuse(403, "AccessDenied"))
+
+    with pytest.raises(FileSystemError, match="can't be deleted: access denied"):
+        files.delete(f"{ROOT}/a.csv")
