@@ -34,7 +34,7 @@ class Catalog:
 
     added: list[tuple[str, str, list[str]]] = field(default_factory=list)
 
-    def check(self, table: str, folder: str, columns: Sequence[str]) -> None:
+    def check(self, table: str, folder: str, columns: Sequence[str]) -> str:
         raise NotImplementedError
 
     def add(self, table: str, folder: str, partitions: Sequence[CatalogPartition]) -> None:

@@ -32,6 +32,7 @@ from airflow_bookmarks.testing.crash import SimulatedCrash
 from tests.quick_spark import JAVA_OPTIONS
 from tests.spark.drivers import dies_at
 from tests.spark.lake import Lake
+from tests.spark.statements import statements_of
 
 pytestmark = pytest.mark.spark
 
@@ -88,6 +89,17 @@ def test_table_is_made_and_has_each_row_and_partition_once(lake: Lake, table: st
     assert partitions(lake, table) == ["day=2026-01-01", "day=2026-01-02", "day=2026-01-03"]
     assert [row[0] for row in rows(lake, table)] == [1, 2, 3, 4]
     assert lake.head().published == 2
+
+
+def test_append_looks_at_the_table_when_it_takes_it_when_it_stages_and_when_it_publishes(
+    lake: Lake, table: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lake.put("a.txt", "1,x")
+    run(lake, saved(table))
+    lake.put("b.txt", "2,y")
+    asked = statements_of(lake, monkeypatch, lambda: run(lake, saved(table)))
+    assert asked == ["DESCRIBE TABLE EXTENDED"] * 3
+    assert [row[0] for row in rows(lake, table)] == [1, 2]
 
 
 def test_nothing_of_a_run_is_in_the_table_before_the_commit(lake: Lake, table: str) -> None:

@@ -58,6 +58,7 @@ from airflow_bookmarks.testing.crash import DriverTable, SimulatedCrash
 from airflow_bookmarks.testing.sink_conformance import JOB, CommittingSinkConformance
 from tests.spark.drivers import Drivers, dies_at
 from tests.spark.lake import Lake, OpenSession
+from tests.spark.statements import statements_of
 from tools.jars import fetch_for_spark
 
 pytestmark = pytest.mark.spark
@@ -136,22 +137,6 @@ def test_each_row_is_appended_once_by_two_runs(lake: Lake, table: Table) -> None
     run(lake)
     assert table.lines() == ["a", "b", "c"]
     assert lake.head().published == 2
-
-
-def statements_of(lake: Lake, monkeypatch: pytest.MonkeyPatch, play: Callable[[], Any]) -> list[str]:
-    """Return what a job asks its session about tables by SQL, cut to the words before the name of one."""
-    said: list[str] = []
-    real = type(lake.spark).sql
-
-    def sql(session: SparkSession, query: str, *args: Any, **kwargs: Any) -> DataFrame:
-        if query.startswith(("DESCRIBE", "SHOW")):
-            said.append(query.partition("`")[0].rpartition(" ")[0])
-        return real(session, query, *args, **kwargs)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(type(lake.spark), "sql", sql)
-        play()
-    return said
 
 
 def test_append_asks_spark_for_the_table_once_and_for_no_history(

@@ -60,8 +60,8 @@ class CatalogPartition:
 class PartitionCatalog(Protocol):
     """A catalog, as a publish reaches it."""
 
-    def check(self, table: str, folder: str, columns: Sequence[str]) -> None:
-        """Make sure that a table lies in a folder, and has these partition columns, in any case of letters.
+    def check(self, table: str, folder: str, columns: Sequence[str]) -> str:
+        """Return the full name of a table, if it lies in a folder and has these partition columns, in any case.
 
         Raises:
             OptionError: it does not, or there is no such table. SourceError: the catalog is out of reach.

@@ -28,7 +28,7 @@ _CONFIG = Config(retries={"mode": "adaptive", "max_attempts": 10}, connect_timeo
 class GlueCatalog:
     """The Data Catalog of this account and region."""
 
-    def check(self, table: str, folder: str, columns: Sequence[str]) -> None:
+    def check(self, table: str, folder: str, columns: Sequence[str]) -> str:
         """See `PartitionCatalog.check`."""
         found = self._table(table, folder)
         has = [key["Name"].lower() for key in found.get("PartitionKeys", ())]
@@ -37,6 +37,7 @@ class GlueCatalog:
                 f"the Glue table {table} is partitioned by {has or 'nothing'}, and the output by "
                 f"{list(columns) or 'nothing'}"
             )
+        return table
 
     def add(self, table: str, folder: str, partitions: Sequence[CatalogPartition]) -> None:
         """See `PartitionCatalog.add`."""

@@ -38,15 +38,13 @@ def checked(
     Raises:
         OptionError: it does not, or there is no such table. SourceError: the catalog is out of reach.
     """
-    catalog = SparkCatalog(spark)
     try:
-        reached(table, {SPARK: catalog}).check(table.name, folder, partition_by)
-        found = catalog.find(table.name) if table.catalog == SPARK else None
+        name = reached(table, {SPARK: SparkCatalog(spark)}).check(table.name, folder, partition_by)
     except OptionError as error:
         raise OptionError(f"{what}: {str(error).rstrip('.')}. {_LEFT}") from error
     except SourceError as error:
         raise SourceError(f"{what}: {str(error).rstrip('.')}. {_LEFT} Run it again when it answers.") from error
-    return table if found is None else CatalogTable(SPARK, found.name)
+    return CatalogTable(table.catalog, name)
 
 
 def existing(what: str, spark: SparkSession, name: str) -> HiveStyleTable | None:

@@ -59,7 +59,7 @@ class SparkCatalog:
         """
         parts = parts_of(name)
         try:
-            told = DescribedTable.of(self._spark, quoted(*parts))
+            told = DescribedTable.of(self._spark, quoted(*parts), with_properties=False)
         except SPARK_ERRORS as error:
             if any(said in str(error) for said in _MISSING):
                 return None
@@ -85,7 +85,7 @@ class SparkCatalog:
             details.get("Partition Provider") == "Catalog",
         )
 
-    def check(self, table: str, folder: str, columns: Sequence[str]) -> None:
+    def check(self, table: str, folder: str, columns: Sequence[str]) -> str:
         """See `PartitionCatalog.check`."""
         found = self._found(table, folder)
         if [name.lower() for name in found.partitions] != [column.lower() for column in columns]:
@@ -93,6 +93,7 @@ class SparkCatalog:
                 f"the table {table} is partitioned by {list(found.partitions) or 'nothing'}, and the output by "
                 f"{list(columns) or 'nothing'}"
             )
+        return found.name
 
     def add(self, table: str, folder: str, partitions: Sequence[CatalogPartition]) -> None:
         """See `PartitionCatalog.add`; what this session knows of the files of the table is forgotten."""

@@ -23,7 +23,7 @@ class DescribedTable:
         name: The full name, "catalog.namespace.table", as formats with catalogs of their own tell it; "" for others.
         location: The folder; "" for a view.
         partitions: Columns and transforms, as SQL writes them.
-        properties: Those of the table.
+        properties: Those of the table; none where they were not asked for.
         columns: Names and types of all columns, those of partitions last, as Spark orders them.
         details: What else Spark tells, by its own names, such as "Serde Library".
     """
@@ -37,10 +37,15 @@ class DescribedTable:
     details: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, spark: SparkSession, sql: str) -> DescribedTable:
-        """Ask for the table of a name as SQL writes it; what Spark raises where there is none is raised."""
+    def of(cls, spark: SparkSession, sql: str, *, with_properties: bool = True) -> DescribedTable:
+        """Ask for the table of a name as SQL writes it; what Spark raises where there is none is raised.
+
+        Args:
+            with_properties: they take a statement of their own.
+        """
         rows = spark.sql(f"DESCRIBE TABLE EXTENDED {sql}").collect()
-        properties = {row[0]: row[1] for row in spark.sql(f"SHOW TBLPROPERTIES {sql}").collect()}
+        listed = spark.sql(f"SHOW TBLPROPERTIES {sql}").collect() if with_properties else ()
+        properties = {row[0]: row[1] for row in listed}
         told = [(row[0], row[1] or "") for row in rows]
         columns = tuple(takewhile(lambda each: each[0] and not each[0].startswith("# "), told))
         after = list(dropwhile(lambda each: each[0] != _DETAILS, told))
