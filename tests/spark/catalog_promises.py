@@ -91,14 +91,14 @@ def test_table_is_made_and_has_each_row_and_partition_once(lake: Lake, table: st
     assert lake.head().published == 2
 
 
-def test_append_looks_at_the_table_when_it_takes_it_when_it_stages_and_when_it_publishes(
+def test_append_looks_at_the_table_thrice_and_at_its_partitions_before_and_after_it_adds_some(
     lake: Lake, table: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lake.put("a.txt", "1,x")
     run(lake, saved(table))
     lake.put("b.txt", "2,y")
     asked = statements_of(lake, monkeypatch, lambda: run(lake, saved(table)))
-    assert asked == ["DESCRIBE TABLE EXTENDED"] * 3
+    assert asked == [*["DESCRIBE TABLE EXTENDED"] * 3, "SHOW PARTITIONS", "SHOW PARTITIONS"]
     assert [row[0] for row in rows(lake, table)] == [1, 2]
 
 
@@ -204,6 +204,31 @@ def test_table_that_lies_elsewhere_at_the_publish_gets_nothing(lake: Lake, table
     with pytest.raises(PublishError, match=r"lies in .*elsewhere.*stays due"):
         job.commit()
     assert partitions(lake, table) == ["day=x"]
+
+
+@pytest.mark.parametrize("key", ["day STRING", "day DATE"])
+@pytest.mark.parametrize("value", ["2026-01-01", "__HIVE_DEFAULT_PARTITION__"])
+def test_partition_that_lies_elsewhere_is_no_place_to_publish_to(lake: Lake, table: str, key: str, value: str) -> None:
+    lake.spark.sql(f"CREATE TABLE {table} (id INT) PARTITIONED BY ({key}) STORED AS PARQUET")
+    spec = "day = NULL" if value.startswith("__") else f"day = '{value}'"
+    lake.spark.sql(f"ALTER TABLE {table} ADD PARTITION ({spec}) LOCATION '{lake.path('elsewhere')}'")
+    lake.put("a.txt", "1," if value.startswith("__") else f"1,{value}", "2,2026-01-02")
+
+    def write(writer: BookmarkedWriter) -> None:
+        writer.saveAsTable(table)
+
+    def insert() -> None:
+        with lake.job() as job:
+            day = F.col("day") if key == "day STRING" else F.expr("try_cast(day AS DATE)")
+            frame = orders(lake, job).withColumn("day", F.when(F.col("day") != "", day))
+            write(job.write(frame, "out"))
+
+    with pytest.raises(PublishError, match=r"has a partition 'day=.*elsewhere'.*It was left as it is.*stays due"):
+        insert()
+    assert (lake.head().published, rows(lake, table)[1:]) == (0, [])
+    lake.spark.sql(f"ALTER TABLE {table} DROP PARTITION ({spec})")
+    insert()
+    assert [row[0] for row in lake.spark.sql(f"SELECT id FROM {table} ORDER BY id").collect()] == [1, 2]
 
 
 @pytest.mark.parametrize("option", ["pause", "disable"])
@@ -361,6 +386,21 @@ def test_more_partitions_than_one_request_takes_are_added(lake: Lake, glue: Any)
     for _ in range(2):
         GlueCatalog().add("sales.orders", lake.path("out"), new)
     assert len(glue_partitions(glue)) == 250
+
+
+def test_partition_of_glue_that_lies_elsewhere_is_no_place_to_publish_to(lake: Lake, glue: Any) -> None:
+    glue_table(glue, lake.path("out"), "day")
+    storage = {"Columns": [], "Location": lake.path("elsewhere")}
+    wrong = {"Values": ["x"], "StorageDescriptor": storage}
+    glue.create_partition(DatabaseName="sales", TableName="orders", PartitionInput=wrong)
+    lake.put("a.txt", "1,x", "2,y")
+    with pytest.raises(PublishError, match=r"has a partition 'x' already that lies in .*elsewhere'.*stays due"):
+        run(lake, in_glue(lake))
+    assert lake.head().published == 0
+    glue.delete_partition(DatabaseName="sales", TableName="orders", PartitionValues=["x"])
+    run(lake, in_glue(lake))
+    assert sorted(glue_partitions(glue)) == [("x",), ("y",)]
+    assert lake.head().published == 2
 
 
 def test_publish_to_glue_that_died_is_finished(lake: Lake, glue: Any) -> None:

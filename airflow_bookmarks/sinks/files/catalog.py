@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, Self
 
-from airflow_bookmarks.core.errors import OptionError
+from airflow_bookmarks.core.errors import OptionError, SourceError
 from airflow_bookmarks.core.selection.partition import partition_values
 
 if TYPE_CHECKING:
@@ -77,9 +77,19 @@ class PartitionCatalog(Protocol):
             partitions: none for a table without partition columns, which is only looked at.
 
         Raises:
-            OptionError: the table lies elsewhere, or is not there. SourceError: the catalog does not take them.
+            OptionError: the table lies elsewhere, or is not there. SourceError: the catalog does not take them, or has
+            one already that lies in another folder, where its readers would not find what was published.
         """
         ...
+
+
+def elsewhere(table: str, partition: str, location: str, wanted: str) -> SourceError:
+    """Return the error that a catalog has a partition already, and in another folder than its files are in."""
+    return SourceError(
+        f"{table} has a partition {partition!r} already that lies in {location or 'no folder'!r}, and its files are in "
+        f"{wanted!r}, where nobody who reads the table finds them. It was left as it is. Give the partition that "
+        "folder, or drop it from the table"
+    )
 
 
 def partitions_of(files: Iterable[str], folder: str) -> list[CatalogPartition]:

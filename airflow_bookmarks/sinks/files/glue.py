@@ -1,4 +1,4 @@
-"""Tables of the AWS Glue Data Catalog; source: the Glue API, `GetTable` and `BatchCreatePartition`.
+"""Tables of the AWS Glue Data Catalog; source: the Glue API: `GetTable`, `BatchCreatePartition`, `BatchGetPartition`.
 
 Region, credentials and endpoint are those of boto3: AWS_REGION, the role of the driver, AWS_ENDPOINT_URL_GLUE.
 """
@@ -14,13 +14,14 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from airflow_bookmarks.core.errors import OptionError, SourceError
 from airflow_bookmarks.files.opener import canonical_folder
+from airflow_bookmarks.sinks.files.catalog import elsewhere
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from airflow_bookmarks.sinks.files.catalog import CatalogPartition
 
-_AT_ONCE = 100  # partitions that one request may create
+_AT_ONCE = 100  # partitions that one request may create, and fewer than one may ask for
 _NAME = re.compile(r"([^.]+)\.([^.]+)")
 _CONFIG = Config(retries={"mode": "adaptive", "max_attempts": 10}, connect_timeout=10, read_timeout=60)
 
@@ -58,7 +59,23 @@ class GlueCatalog:
             said = self._asked(
                 "batch_create_partition", table, DatabaseName=database, TableName=name, PartitionInputList=some
             )
-            _check_errors(table, said.get("Errors", ()))
+            there = _already_there(table, said.get("Errors", ()))
+            self._check_folders(table, [each for each in some if tuple(each["Values"]) in there])
+
+    def _check_folders(self, table: str, partitions: Sequence[Mapping[str, Any]]) -> None:
+        """Make sure that partitions that the catalog had already lie where an output has its files."""
+        database, name = _names(table)
+        ask: Sequence[Mapping[str, Any]] = [{"Values": each["Values"]} for each in partitions]
+        found: dict[tuple[str, ...], str] = {}
+        while ask:
+            said = self._asked("batch_get_partition", table, DatabaseName=database, TableName=name, PartitionsToGet=ask)
+            got = said.get("Partitions", ())
+            found |= {tuple(each["Values"]): each.get("StorageDescriptor", {}).get("Location", "") for each in got}
+            ask = said.get("UnprocessedKeys", ()) if got else ()
+        for each in partitions:
+            wanted, location = each["StorageDescriptor"]["Location"], found.get(tuple(each["Values"]), "")
+            if not location or canonical_folder(location) != canonical_folder(wanted):
+                raise elsewhere(f"the Glue table {table}", "/".join(each["Values"]), location, wanted)
 
     def _table(self, table: str, folder: str) -> Mapping[str, Any]:
         database, name = _names(table)
@@ -90,7 +107,12 @@ def _names(table: str) -> tuple[str, str]:
     return found[1], found[2]
 
 
-def _check_errors(table: str, errors: Sequence[Mapping[str, Any]]) -> None:
+def _already_there(table: str, errors: Sequence[Mapping[str, Any]]) -> set[tuple[str, ...]]:
+    """Return the values of the partitions that were not created since the table has them.
+
+    Raises:
+        SourceError: others were not created.
+    """
     left = [each for each in errors if each["ErrorDetail"]["ErrorCode"] != "AlreadyExistsException"]
     if left:
         detail = left[0]["ErrorDetail"]
@@ -98,3 +120,4 @@ def _check_errors(table: str, errors: Sequence[Mapping[str, Any]]) -> None:
             f"the Glue table {table} did not take {len(left)} partition(s), the first {left[0]['PartitionValues']}: "
             f"{detail['ErrorCode']}: {detail.get('ErrorMessage', '')}"
         )
+    return {tuple(each["PartitionValues"]) for each in errors}

@@ -14,6 +14,7 @@ from airflow_bookmarks.core.text.catalog_name import parts_of, quoted
 from airflow_bookmarks.core.text.cause import cause_of
 from airflow_bookmarks.core.text.escaping import in_lines
 from airflow_bookmarks.files.opener import canonical_folder
+from airflow_bookmarks.sinks.files.catalog import elsewhere
 from airflow_bookmarks.spark.features import SPARK_ERRORS
 from airflow_bookmarks.spark.tables.described import DescribedTable
 
@@ -104,10 +105,28 @@ class SparkCatalog:
             for start in range(0, len(new), _AT_ONCE)
         ]
         try:
-            for statement in (*statements, f"REFRESH TABLE {found.name}"):
+            before = self._names(found) if new else frozenset[str]()
+            for statement in statements:
                 self._spark.sql(statement)
+            made = self._names(found) - before if new else before
+            for each in new:
+                if each.folder not in made:
+                    self._check_folder(found, each)
+            self._spark.sql(f"REFRESH TABLE {found.name}")
         except SPARK_ERRORS as error:
             raise SourceError(f"the table {table} took no partitions: {in_lines(cause_of(error))}") from error
+
+    def _names(self, table: HiveStyleTable) -> frozenset[str]:
+        """Return the partitions that a table has, written as folders are."""
+        return frozenset(row[0] for row in self._spark.sql(f"SHOW PARTITIONS {table.name}").collect())
+
+    def _check_folder(self, table: HiveStyleTable, partition: CatalogPartition) -> None:
+        """Make sure that a partition that the catalog may have had already lies where an output has its files."""
+        rows = self._spark.sql(f"DESCRIBE TABLE EXTENDED {table.name} {_partition(partition)}").collect()
+        location = next((row[1] for row in rows if row[0] == "Location"), "")
+        wanted = f"{table.folder}/{partition.folder}"
+        if not location or canonical_folder(location) != canonical_folder(wanted):
+            raise elsewhere(f"the table {table.name}", partition.folder, location, wanted)
 
     def _found(self, table: str, folder: str) -> HiveStyleTable:
         found = self.find(table)
