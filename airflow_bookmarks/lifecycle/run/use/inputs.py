@@ -109,7 +109,7 @@ class RunInputs(Mapping[str, PlannedContext]):
         """Forget what becomes of the files of a context if the block makes no plan: the next read sets it anew."""
         try:
             yield
-        except BaseException:
+        except BaseException:  # whatever ends the block, an interrupt too: there is no plan
             if ctx not in self._contexts:
                 self.disposals.pop(ctx, None)
             raise

@@ -81,7 +81,7 @@ class RecordsUse(Guarded):
         """Record an error of the block as the reason why an output is not written."""
         try:
             yield
-        except BaseException as error:
+        except BaseException as error:  # whatever ends the block, an interrupt too: the output is not whole
             self.refuse_write(output, error)
             raise
 
