@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from airflow_bookmarks.core.errors import OptionError, PublishError
+from airflow_bookmarks.core.errors import OptionError, PublishError, SourceError
 from airflow_bookmarks.core.files.file_list import encode_moves
 from airflow_bookmarks.core.rules.territory import staging_root
 from airflow_bookmarks.core.run import OutputEntry, RunKey
 from airflow_bookmarks.sinks.files.catalog import CatalogPartition, CatalogTable, partitions_of
+from airflow_bookmarks.sinks.files.glue import GlueCatalog
 from airflow_bookmarks.sinks.files.sink import FilesSink
 from airflow_bookmarks.sinks.sink import PublishSteps
 from airflow_bookmarks.store.blobs import BlobStore
@@ -111,3 +113,29 @@ def test_process_that_does_not_reach_the_catalog_moves_nothing(
     with pytest.raises(PublishError, match=words):
         FilesSink().prepare(output)
     assert not (tmp_path / "out" / "day=1").exists()
+
+
+class Answers(GlueCatalog):
+    """A Data Catalog that has each partition already, and tells of one at a time where it lies: moto tells of all."""
+
+    def __init__(self, told: Sequence[str]) -> None:
+        self.told = told
+
+    def _asked(self, operation: str, table: str, **given: Any) -> Mapping[str, Any]:
+        if operation == "get_table":
+            return {"Table": {"StorageDescriptor": {"Location": "/lake/orders"}}}
+        if operation == "batch_create_partition":
+            values = [each["Values"] for each in given["PartitionInputList"]]
+            there = {"ErrorCode": "AlreadyExistsException"}
+            return {"Errors": [{"PartitionValues": each, "ErrorDetail": there} for each in values]}
+        first, *rest = (each["Values"] for each in given["PartitionsToGet"])
+        location = {"Location": f"/lake/orders/day={first[0]}"}
+        got = [{"Values": first, "StorageDescriptor": location}] if first[0] in self.told else []
+        return {"Partitions": got, "UnprocessedKeys": [{"Values": each} for each in rest]}
+
+
+def test_glue_is_asked_for_the_folders_that_it_has_not_told_yet() -> None:
+    days = [CatalogPartition(f"day={day}", (("day", day),)) for day in "xyz"]
+    Answers("xyz").add("sales.orders", "/lake/orders", days)
+    with pytest.raises(SourceError, match=r"does not tell where 2 partition\(s\) lie that it has, the first \['y'\]"):
+        Answers("x").add("sales.orders", "/lake/orders", days)

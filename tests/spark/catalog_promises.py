@@ -206,6 +206,18 @@ def test_table_that_lies_elsewhere_at_the_publish_gets_nothing(lake: Lake, table
     assert partitions(lake, table) == ["day=x"]
 
 
+@pytest.mark.parametrize("how", ["USING parquet PARTITIONED BY (Day)", "PARTITIONED BY (Day STRING) STORED AS PARQUET"])
+def test_partition_that_is_there_takes_more_rows_whatever_its_value(lake: Lake, table: str, how: str) -> None:
+    columns = "id INT, Day STRING" if how.startswith("USING") else "id INT"
+    lake.spark.sql(f"CREATE TABLE {table} ({columns}) {how}")
+    odd = ["a/b", "x y", "100%", "ü", "it's", "a=b:c", "back\\slash"]
+    for number in range(2):
+        lake.put(f"{number}.txt", *(f"{number},{value}" for value in odd))
+        run(lake, lambda writer: writer.saveAsTable(table))
+    assert lake.head().published == 2
+    assert rows(lake, table) == sorted((number, value) for number in range(2) for value in odd)
+
+
 @pytest.mark.parametrize("key", ["day STRING", "day DATE"])
 @pytest.mark.parametrize("value", ["2026-01-01", "__HIVE_DEFAULT_PARTITION__"])
 def test_partition_that_lies_elsewhere_is_no_place_to_publish_to(lake: Lake, table: str, key: str, value: str) -> None:

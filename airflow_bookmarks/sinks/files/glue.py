@@ -71,9 +71,15 @@ class GlueCatalog:
             said = self._asked("batch_get_partition", table, DatabaseName=database, TableName=name, PartitionsToGet=ask)
             got = said.get("Partitions", ())
             found |= {tuple(each["Values"]): each.get("StorageDescriptor", {}).get("Location", "") for each in got}
-            ask = said.get("UnprocessedKeys", ()) if got else ()
+            ask = said.get("UnprocessedKeys", ()) if got else ()  # the answer has a largest size
+        untold = [each["Values"] for each in partitions if tuple(each["Values"]) not in found]
+        if untold:
+            raise SourceError(
+                f"the Glue table {table} does not tell where {len(untold)} partition(s) lie that it has, the first "
+                f"{untold[0]}"
+            )
         for each in partitions:
-            wanted, location = each["StorageDescriptor"]["Location"], found.get(tuple(each["Values"]), "")
+            wanted, location = each["StorageDescriptor"]["Location"], found[tuple(each["Values"])]
             if not location or canonical_folder(location) != canonical_folder(wanted):
                 raise elsewhere(f"the Glue table {table}", "/".join(each["Values"]), location, wanted)
 

@@ -99,22 +99,22 @@ class SparkCatalog:
     def add(self, table: str, folder: str, partitions: Sequence[CatalogPartition]) -> None:
         """See `PartitionCatalog.add`; what this session knows of the files of the table is forgotten."""
         found = self._found(table, folder)
-        new = partitions if found.keeps_partitions else ()
-        statements = [
-            f"ALTER TABLE {found.name} ADD IF NOT EXISTS {' '.join(map(_partition, new[start : start + _AT_ONCE]))}"
-            for start in range(0, len(new), _AT_ONCE)
-        ]
         try:
-            before = self._names(found) if new else frozenset[str]()
-            for statement in statements:
-                self._spark.sql(statement)
-            made = self._names(found) - before if new else before
-            for each in new:
-                if each.folder not in made:
-                    self._check_folder(found, each)
+            if partitions and found.keeps_partitions:
+                self._add(found, partitions)
             self._spark.sql(f"REFRESH TABLE {found.name}")
         except SPARK_ERRORS as error:
             raise SourceError(f"the table {table} took no partitions: {in_lines(cause_of(error))}") from error
+
+    def _add(self, table: HiveStyleTable, partitions: Sequence[CatalogPartition]) -> None:
+        before = self._names(table)
+        for start in range(0, len(partitions), _AT_ONCE):
+            some = " ".join(map(_partition, partitions[start : start + _AT_ONCE]))
+            self._spark.sql(f"ALTER TABLE {table.name} ADD IF NOT EXISTS {some}")
+        made = self._names(table) - before
+        for each in partitions:
+            if each.folder not in made:  # it was there before, or the catalog writes its name in another way
+                self._check_folder(table, each)
 
     def _names(self, table: HiveStyleTable) -> frozenset[str]:
         """Return the partitions that a table has, written as folders are."""
