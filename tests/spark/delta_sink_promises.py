@@ -139,6 +139,13 @@ def test_each_row_is_appended_once_by_two_runs(lake: Lake, table: Table) -> None
     assert lake.head().published == 2
 
 
+def test_spark_leaves_the_number_of_files_beside_each_version(lake: Lake, table: Table) -> None:
+    for name in ("a", "b"):
+        lake.put(f"{name}.txt", name)
+        run(lake)
+    assert [LogTail(table.path).files(version) for version in (0, 1, 2)] == [0, 1, 2]
+
+
 def test_append_asks_spark_for_the_table_once_and_for_no_history(
     lake: Lake, table: Table, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -164,10 +171,13 @@ def test_history_is_asked_where_the_files_of_the_log_do_not_tell(
     assert lake.head().published == 2
 
 
-@pytest.mark.parametrize("given", [None, "7"])
-def test_partitions_of_the_state_of_a_table_are_as_before(
-    lake: Lake, table: Table, monkeypatch: pytest.MonkeyPatch, given: str | None
+@pytest.mark.parametrize(
+    ("given", "files", "most"), [(None, None, None), (None, 10_000, 1), (None, 10_001, 2), ("7", 1, 7)]
+)
+def test_partitions_of_the_state_of_a_table_are_few_for_a_write_and_then_as_before(
+    lake: Lake, table: Table, monkeypatch: pytest.MonkeyPatch, given: str | None, files: int | None, most: int | None
 ) -> None:
+    monkeypatch.setattr(LogTail, "files", lambda tail, version: files)
     name = "spark.databricks.delta.snapshotPartitions"
     before = lake.spark.conf.get(name, None)
     (lake.spark.conf.unset(name) if given is None else lake.spark.conf.set(name, given))
@@ -184,8 +194,8 @@ def test_partitions_of_the_state_of_a_table_are_as_before(
         assert lake.spark.conf.get(name, None) == given
     finally:
         lake.spark.conf.unset(name) if before is None else lake.spark.conf.set(name, before)
-    cores = cores_of(lake.spark)
-    assert seen == [given or (None if cores is None else str(cores))]
+    limits = [each for each in (most, None if given else cores_of(lake.spark)) if each is not None]
+    assert seen == [str(min(limits)) if limits else None]
     assert table.lines() == ["a"]
 
 

@@ -64,6 +64,17 @@ class LogTail:
             self._say(error)
             return None
 
+    def files(self, version: int) -> int | None:
+        """Return how many files the table has at a version; None where its writer has left no checksum file."""
+        try:
+            with open_filesystem(self.folder).open(f"{self._root}/{version:020}.crc") as file:
+                return int(_object(file.read())["numFiles"])
+        except FileNotFoundError:
+            return None
+        except (OptionError, SourceError, OSError, ValueError, KeyError, TypeError) as error:
+            log.info("bookmark: how many files the Delta table in %s has is not known: %s", self.folder, error)
+            return None
+
     def _checkpoint(self, files: FileSystem) -> int:
         """Return the version of the last checkpoint; -1 where there is none."""
         try:

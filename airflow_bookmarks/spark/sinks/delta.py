@@ -175,7 +175,7 @@ class DeltaTable:
         if token is None:
             raise OptionError(f"{self.what}: {place!r} is no token of a Delta table. {_LEFT}")
         try:
-            with few_state_partitions(frame.sparkSession):
+            with few_state_partitions(frame.sparkSession, LogTail(self.location).files(before)):
                 if self.upsert is None:
                     self._write(frame, {**self.options, **options_of(token)})
                 else:

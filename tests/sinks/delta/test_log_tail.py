@@ -124,3 +124,23 @@ def test_commit_that_can_not_be_read_is_left_to_spark(
 
 def test_commit_in_a_place_that_is_out_of_reach_is_left_to_spark() -> None:
     assert LogTail("nowhere://lake/orders").commit(TOKEN, 0) is None
+
+
+def test_number_of_files_is_read_from_the_checksum_file_of_a_version(table: Table) -> None:
+    table.log(7).with_suffix(".crc").write_text('{"tableSizeBytes": 10, "numFiles": 12345}')
+    assert LogTail(table.path).files(7) == 12345
+    assert LogTail(table.path).files(8) is None
+
+
+@pytest.mark.parametrize("body", ["[]", "no JSON", "{}", '{"numFiles": "many"}', '{"numFiles": null}', ""])
+def test_number_of_files_is_not_told_by_a_checksum_file_that_says_nothing(
+    table: Table, body: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    table.log(0).with_suffix(".crc").write_text(body)
+    with caplog.at_level("INFO"):
+        assert LogTail(table.path).files(0) is None
+    assert "is not known" in caplog.text
+
+
+def test_number_of_files_in_a_place_that_is_out_of_reach_is_not_told() -> None:
+    assert LogTail("nowhere://lake/orders").files(0) is None
