@@ -5,8 +5,10 @@
 
 from __future__ import annotations
 
+import itertools
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +20,11 @@ from airflow_bookmarks.core.job import DEFAULT_NAMESPACE
 from airflow_bookmarks.core.rules.territory import Territory
 from airflow_bookmarks.core.run import OutputEntry, Run, RunKey, RunState
 from airflow_bookmarks.lifecycle.changes.change import reset
+from airflow_bookmarks.lifecycle.inspect.pending import pending
 from airflow_bookmarks.lifecycle.maintenance.doctor import examine
 from airflow_bookmarks.lifecycle.protocol.failpoint import Failpoint
+from airflow_bookmarks.lifecycle.protocol.lease import RunEnvironment
+from airflow_bookmarks.lifecycle.run.environment import runs_in
 from airflow_bookmarks.sinks.entry import landed_entry
 from airflow_bookmarks.sinks.iceberg.sink import IcebergSink
 from airflow_bookmarks.sinks.iceberg.target import IcebergOutput, IcebergTarget
@@ -300,7 +305,7 @@ def test_two_outputs_to_one_table_are_appended_and_one_that_replaces_comes_alone
     assert table.lines() == ["a", "a"]
 
 
-def test_replay_clean_and_upstream_are_refused_with_the_reason(lake: Lake, table: Table) -> None:
+def test_replay_and_clean_are_refused_with_the_reason(lake: Lake, table: Table) -> None:
     table.make()
     lake.put("a.txt", "a")
     with lake.job(run_id="first") as job:
@@ -309,10 +314,158 @@ def test_replay_clean_and_upstream_are_refused_with_the_reason(lake: Lake, table
         lake.job(replay=1).begin()
     with pytest.raises(CleanRefusedError, match="whose rows don't tell"):
         reset(lake.store, "copy", reason="a test", who="me", clean=True)
-    after = lake.job("after").begin()
-    with pytest.raises(SourceError, match="can't be read as an upstream"):
-        after.read("copied").upstream("copy", output="out")
     assert table.lines() == ["a"]
+
+
+# ---- read by the next job
+
+
+def follow(lake: Lake, **given: Any) -> list[str]:
+    """Make one run of a job that reads what the other has written to its table; return the lines."""
+    with lake.job("after", **given) as job:
+        frame = job.read("copied").upstream("copy", output="out")
+        lines = sorted(str(row["value"]) for row in frame.collect())
+        job.write(frame.select("value"), "kept").text(lake.path("after"))
+    return lines
+
+
+def test_next_job_reads_exactly_what_each_run_has_written(lake: Lake, table: Table) -> None:
+    table.make()
+    table.put("foreign")
+    lake.put("a.txt", "a", "b")
+    run(lake, table)
+    table.put("foreign")
+    assert follow(lake) == ["a", "b"]
+    assert follow(lake) == []
+    for name, line in (("b.txt", "c"), ("c.txt", "d")):
+        lake.put(name, line)
+        with lake.job() as job:
+            job.write(lake.read(job), "out").iceberg(table.name)
+            table.put("meanwhile")  # so that the publish brings the rows in by another snapshot
+    table.run("DELETE FROM {table} WHERE value = 'c'")
+    table.run("CALL lake.system.rewrite_data_files(table => '" + table.name.removeprefix("lake.") + "')")
+    assert follow(lake) == ["c", "d"]  # what the runs wrote, whatever became of it in the table
+    assert follow(lake) == []
+
+
+def test_next_job_reads_of_an_overwrite_what_it_brought_and_not_what_it_replaced(lake: Lake, table: Table) -> None:
+    table.make()
+    lake.put("a.txt", "a")
+    run(lake, table)
+    lake.put("b.txt", "b")
+    run(lake, table, "overwrite")
+    assert follow(lake) == ["b"]
+    for name in "cd":
+        lake.put(f"{name}.txt", name)
+        run(lake, table, "overwrite")
+        table.put("foreign")
+    assert follow(lake) == ["d"]
+
+
+def partitioned(lake: Lake, table: Table, *lines: str) -> None:
+    """Replace the partitions of some rows: each line is a value and its partition, a letter each."""
+    lake.put(f"{lines[0]}.txt", *lines)
+    with lake.job() as job:
+        frame = lake.read(job).selectExpr("left(value, 1) AS value", "right(value, 1) AS p")
+        job.write(frame, "out").mode("overwrite").option("partitionOverwriteMode", "dynamic").iceberg(table.name)
+
+
+def test_next_job_reads_of_replaced_partitions_what_stayed_of_each_run(lake: Lake, table: Table) -> None:
+    table.make("value STRING, p STRING", "PARTITIONED BY (p)")
+    table.run("INSERT INTO {table} VALUES ('foreign', 'x'), ('foreign', 'z')")
+    partitioned(lake, table, "1x", "1y")
+    assert follow(lake) == ["1", "1"]
+    partitioned(lake, table, "2x", "2y")
+    partitioned(lake, table, "3y")
+    assert follow(lake) == ["2", "3"]
+    assert table.rows() == [("2", "x"), ("3", "y"), ("foreign", "z")]
+
+
+def test_next_job_that_died_reads_the_same_again(lake: Lake, table: Table) -> None:
+    table.make()
+    lake.put("a.txt", "a")
+    run(lake, table)
+    with suppress(SimulatedCrash), runs_in(lambda _: RunEnvironment(at=dies_at(Failpoint.STAGED))):
+        follow(lake, run_id="task")
+    assert lake.head("after").version == 0
+    lake.put("b.txt", "b")
+    run(lake, table)
+    follow(lake, run_id="task", attempt=2)
+    follow(lake)
+    kept = [Path(lake.path("after"), name).read_text().split() for name in lake.visible("after")]
+    assert sorted(itertools.chain(*kept)) == ["a", "b"]
+
+
+def test_output_of_the_version_before_is_read_without_the_folder_that_it_did_not_store(
+    lake: Lake, table: Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table.make()
+    lake.put("a.txt", "a")
+    with monkeypatch.context() as patched:
+        as_before = IcebergOutput(Mode.APPEND).stats()
+        patched.setattr(IcebergOutput, "stats", lambda output: as_before)
+        run(lake, table)
+    assert "table_folder" not in stats_of(lake, "out")
+    lake.put("b.txt", "b")
+    run(lake, table)
+    assert stats_of(lake, "out")["table_folder"].endswith(table.name.removeprefix("lake").replace(".", "/"))
+    assert follow(lake) == ["a", "b"]
+
+
+def test_what_is_new_for_the_next_job_is_known_without_spark(lake: Lake, table: Table) -> None:
+    pytest.importorskip("pyiceberg", reason="no pyiceberg, which is an extra")
+    lake.put("a.txt", "a")
+    run(lake, table)
+    follow(lake)
+    lake.put("b.txt", "b")
+    run(lake, table)
+    (found,) = pending(lake.store, "after").contexts
+    assert (found.files, found.rows) == (1, 1)
+
+
+def _made_anew(table: Table) -> None:
+    table.run("DROP TABLE {table} PURGE")
+    table.make()
+    table.put("foreign")
+
+
+def _expired(table: Table) -> None:
+    table.put("more")
+    newest = table.snapshots()[-1]["committed_at"]
+    table.run(
+        f"CALL lake.system.expire_snapshots(table => '{table.name.removeprefix('lake.')}', "
+        f"older_than => TIMESTAMP '{newest}', retain_last => 1)"
+    )
+
+
+@pytest.mark.parametrize("change", [_made_anew, _expired])
+def test_next_job_is_told_where_what_a_run_wrote_is_gone(
+    lake: Lake, table: Table, change: Callable[[Table], None]
+) -> None:
+    lake.put("a.txt", "a")
+    run(lake, table)
+    change(table)
+    with pytest.raises(SourceError, match=r"run 1 wrote .*no snapshot of it any more.*Nothing was read or changed"):
+        follow(lake)
+
+
+def test_next_job_is_told_to_read_the_changes_of_an_upsert(lake: Lake, table: Table) -> None:
+    if not has_own_sessions(lake.spark):
+        pytest.skip("no sessions with a conf of their own: this Spark Connect can't make one")
+    lake.put("a.txt", "a")
+    with lake.job() as job:
+        job.write(lake.read(job), "out").upsert("value").iceberg(table.name)
+    with pytest.raises(SourceError, match=r"wrote to the Iceberg table .* by key.*changes=True"):
+        follow(lake)
+
+
+def test_next_job_does_not_say_how_a_table_is_read(lake: Lake, table: Table) -> None:
+    lake.put("a.txt", "a")
+    run(lake, table)
+    job = lake.job("after").begin()
+    with pytest.raises(OptionError, match=r"schema: the table .* to which upstream 'copy' wrote has its own"):
+        job.read("copied").schema("value STRING").upstream("copy")
+    job.abort("refused")
 
 
 # ---- recovery

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from airflow_bookmarks.core.run import OutputEntry
 
-_KEYS, _BEFORE, _STAGED = "upsert_keys", "snapshot_before", "snapshot_staged"
+_KEYS, _BEFORE, _STAGED, _FOLDER = "upsert_keys", "snapshot_before", "snapshot_staged", "table_folder"
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ class IcebergOutput:
 
     `keys` are those of an upsert. `before` is the snapshot that the table had when the run staged its own, None for an
     empty table; `staged` is that of the run, None before it is there. Their ids have up to 19 digits, which a browser
-    would round, so they are stored as text.
+    would round, so they are stored as text. `folder` is where the table lies, which earlier versions did not store.
     """
 
     mode: Mode
@@ -80,6 +80,7 @@ class IcebergOutput:
     keys: tuple[str, ...] = ()
     before: int | None = None
     staged: int | None = None
+    folder: str | None = None
 
     @property
     def replaces(self) -> bool:
@@ -93,7 +94,8 @@ class IcebergOutput:
     def stats(self) -> dict[str, Any]:
         """Return it as stored before the write."""
         keys = {_KEYS: list(self.keys)} if self.keys else {}
-        return {"format": "iceberg", "mode": self.mode.value, "partition_by": list(self.partition_by), **keys}
+        folder = {} if self.folder is None else {_FOLDER: self.folder}
+        return {"format": "iceberg", "mode": self.mode.value, "partition_by": list(self.partition_by), **keys, **folder}
 
     @classmethod
     def of_stats(cls, stats: Mapping[str, Any]) -> Self:
@@ -108,6 +110,7 @@ class IcebergOutput:
             tuple(value_of(stats, _KEYS, ())),
             _id_of(stats, _BEFORE),
             _id_of(stats, _STAGED),
+            value_of(stats, _FOLDER),
         )
 
 

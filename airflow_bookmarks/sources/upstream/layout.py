@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from airflow_bookmarks.core.rules.schema import compare
 from airflow_bookmarks.core.text.stored_json import read_json
-from airflow_bookmarks.sources.upstream.table_files import is_in_delta, table_folder
+from airflow_bookmarks.sources.upstream.table_outputs import is_same_table, table_format
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
@@ -85,8 +85,8 @@ class Likeness:
     def _change(self, job: UpstreamJob, one: OutputEntry, other: OutputEntry) -> str | None:
         """Say what keeps two outputs from being read as one, None where nothing does."""
         was, now = layout_of(one), layout_of(other)
-        if is_in_delta(one) and is_in_delta(other) and table_folder(one) != table_folder(other):
-            return f"to the Delta table {table_folder(one)!r}, then to {table_folder(other)!r}"
+        if table_format(one) and table_format(other) and not is_same_table(one, other):
+            return f"to the table {one.target!r}, then to {other.target!r}"
         changed = [f"{name} {was[name]!r}, then {now[name]!r}" for name in was if was[name] != now[name]]
         if changed:
             return "; ".join(changed)

@@ -8,7 +8,6 @@ from airflow_bookmarks.core.errors import LookRefusedError, OptionError, SourceC
 from airflow_bookmarks.core.files.file_list import decode_published
 from airflow_bookmarks.core.selection.listing import FileInfo, Listing
 from airflow_bookmarks.files.opener import open_one_filesystem
-from airflow_bookmarks.sources.upstream.table_files import table_folder
 from airflow_bookmarks.store.outputs import paths_replaced_by_sides
 
 if TYPE_CHECKING:
@@ -24,7 +23,7 @@ def files_of(job: UpstreamJob, written: Sequence[WrittenRun]) -> tuple[Listing, 
     Raises:
         SourceChangedError: files are gone. OptionError: this process may not look, and their sizes are not recorded.
     """
-    roots = tuple(dict.fromkeys(table_folder(each.entry) for each in written))
+    roots = tuple(dict.fromkeys(each.folder for each in written))
     if not roots:
         return Listing.of([]), (), 0
     paths = [path for each in written for path in each.paths]

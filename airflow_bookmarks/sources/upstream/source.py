@@ -18,6 +18,7 @@ from airflow_bookmarks.core.selection.bound import UNBOUND, Bound
 from airflow_bookmarks.core.selection.reason import OVER_BOUND
 from airflow_bookmarks.files.opener import open_one_filesystem
 from airflow_bookmarks.sources.files.commit import recheck_files
+from airflow_bookmarks.sources.iceberg.look import PyIcebergTable
 from airflow_bookmarks.sources.source import Recheck
 from airflow_bookmarks.sources.upstream.job import UpstreamJob
 from airflow_bookmarks.sources.upstream.layout import Likeness
@@ -26,7 +27,7 @@ from airflow_bookmarks.sources.upstream.position import position_after
 from airflow_bookmarks.sources.upstream.rewind import check_rewound, living_until
 from airflow_bookmarks.sources.upstream.selection import output_of, select_runs, within_bound
 from airflow_bookmarks.sources.upstream.stored_plan import entry_of_stored, format_of
-from airflow_bookmarks.sources.upstream.table_files import TableLogs
+from airflow_bookmarks.sources.upstream.table_outputs import TableOutputs
 from airflow_bookmarks.sources.upstream.written import newest_entry, written_by, written_in
 
 if TYPE_CHECKING:
@@ -36,8 +37,7 @@ if TYPE_CHECKING:
     from airflow_bookmarks.core.rules.schema import Fold
     from airflow_bookmarks.core.run import OutputEntry
     from airflow_bookmarks.core.timeline import SelectedRuns
-    from airflow_bookmarks.sources.delta.checkpoint import ReadParquet
-    from airflow_bookmarks.sources.delta.position import Added
+    from airflow_bookmarks.sources.iceberg.written import OpenTable
     from airflow_bookmarks.sources.source import PlanInput
     from airflow_bookmarks.sources.upstream.layout import Alike, GivenLayout
     from airflow_bookmarks.sources.upstream.rewind import OnRewind
@@ -64,6 +64,7 @@ class UpstreamSource:
             or has another type ("columns"). One frame has one of each: who makes one asks for it, and the window ends
             before the first run that was written otherwise. The rest is counted as left over by a bound.
         fold: what makes two spellings of a column's name one.
+        open_iceberg: opens the Iceberg table of an output: by pyiceberg, where there is no Spark.
     """
 
     kind = "upstream"
@@ -81,12 +82,14 @@ class UpstreamSource:
         bound: Bound = UNBOUND,
         alike: Alike = "any",
         fold: Fold = str.lower,
+        open_iceberg: OpenTable = PyIcebergTable.of_output,
     ) -> None:
         if upstream == consumer:
             raise OptionError(f"job {consumer!r} can't be its own upstream. Nothing was read or changed.")
         self._job = UpstreamJob(store, consumer, upstream)
         self._wanted_output, self._on_rewind = output, on_rewind
         self._until, self._bound, self._likeness = until, bound, Likeness(alike, fold)
+        self._open_iceberg = open_iceberg
         self._planned: tuple[UpstreamWindow, OutputEntry | None] | None = None
         self._before: UpstreamPosition | None = None
         self.last_published: int | None = None  # the last run there is to read, found by `plan`
@@ -145,7 +148,7 @@ class UpstreamSource:
 
     def _cut(self, selected: SelectedRuns, output: str) -> tuple[SelectedRuns, list[WrittenRun], int]:
         """Keep the runs before the first one with another layout; return also how many files are left over."""
-        written = written_by(self._job, selected, output)
+        written = written_by(self._job, self._tables(), selected, output)
         broken = self._likeness.break_in(self._job, written)
         if broken is None:
             return selected, written, 0
@@ -175,23 +178,27 @@ class UpstreamSource:
             return None
         if self._planned is not None and self._planned[0] is window:
             return self._planned[1]
-        return entry_of_stored(self._job, plan, window, self._likeness, given)
+        return entry_of_stored(self._job, self._tables(), plan, window, self._likeness, given)
 
-    def added(self, plan: FilePlan, read: ReadParquet | None) -> Added:
-        """Return what reads the files of a plan over runs that wrote to a Delta table.
+    def folder_of(self, entry: OutputEntry) -> str:
+        """Return where an output of the upstream lies: its target, or the folder of the table that this names."""
+        return self._tables().folder(entry)
 
-        Args:
-            read: reads the checkpoints of the table; None: nothing here does.
+    def written_to_table(self, plan: FilePlan) -> tuple[TableOutputs, list[tuple[int, OutputEntry]]]:
+        """Return the runs whose files a plan over a table reads, and what tells the files of each.
 
         Raises:
             SourceError: what these runs wrote can't be told any more.
         """
-        window = plan.edge
-        written = [] if window is None else written_in(self._job, plan, window)
+        window, tables = plan.edge, self._tables()
+        written = [] if window is None else written_in(self._job, tables, plan, window)
         if not written:
-            raise MisuseError(f"{self._job.what}: the plan has no file that a run of it wrote to a Delta table")
-        runs = [(each.number, each.entry) for each in written]
-        return TableLogs(self._job.what).added(runs, set(plan.files.paths), read)
+            raise MisuseError(f"{self._job.what}: the plan has no file that a run of it wrote to a table")
+        return tables, [(each.number, each.entry) for each in written]
+
+    def _tables(self) -> TableOutputs:
+        """Return the tables to look at anew."""
+        return TableOutputs(self._job.what, self._open_iceberg)
 
     def format_of(self, entry: OutputEntry) -> str:
         """Return the format in which an output of the upstream was written.

@@ -17,13 +17,19 @@ if TYPE_CHECKING:
     from airflow_bookmarks.core.run import OutputEntry
     from airflow_bookmarks.sources.upstream.job import UpstreamJob
     from airflow_bookmarks.sources.upstream.layout import GivenLayout, Likeness
+    from airflow_bookmarks.sources.upstream.table_outputs import TableOutputs
     from airflow_bookmarks.sources.upstream.written import WrittenRun
 
 _SELF_DESCRIBING = frozenset(["parquet", "orc"])  # formats, and how the names of their files end
 
 
 def entry_of_stored(
-    job: UpstreamJob, plan: FilePlan, window: UpstreamWindow, likeness: Likeness, given: GivenLayout | None
+    job: UpstreamJob,
+    tables: TableOutputs,
+    plan: FilePlan,
+    window: UpstreamWindow,
+    likeness: Likeness,
+    given: GivenLayout | None,
 ) -> OutputEntry | None:
     """Return how the newest run that a stored plan reads wrote its output, by the runs that the store has still.
 
@@ -33,7 +39,7 @@ def entry_of_stored(
         SourceError: the runs were not written alike; or some were collected, and how they were written can't be told
             any more, nor is it `given`.
     """
-    written = written_in(job, plan, window)
+    written = written_in(job, tables, plan, window)
     broken = likeness.break_in(job, written)
     if broken is not None:
         raise SourceError(

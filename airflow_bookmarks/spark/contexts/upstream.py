@@ -20,11 +20,12 @@ from airflow_bookmarks.sources.tables.versioned import VersionOptions
 from airflow_bookmarks.sources.upstream.layout import GivenLayout
 from airflow_bookmarks.sources.upstream.source import UpstreamSource
 from airflow_bookmarks.sources.upstream.stored_plan import format_by_name
-from airflow_bookmarks.sources.upstream.table_files import is_in_delta, table_folder
+from airflow_bookmarks.sources.upstream.table_outputs import table_format
 from airflow_bookmarks.spark.contexts.columns import ContextFrames, settled
 from airflow_bookmarks.spark.delta.context import check_place, new_folder
 from airflow_bookmarks.spark.delta.reader import DeltaReader, by_spark, check_delta
 from airflow_bookmarks.spark.features import check_format
+from airflow_bookmarks.spark.iceberg.upstream import opened_by, read_written
 from airflow_bookmarks.spark.readers.avro import as_read, as_written
 from airflow_bookmarks.spark.readers.by_format import set_option
 from airflow_bookmarks.spark.readers.files import read_plan
@@ -89,6 +90,7 @@ def _sources(
         # A reset reads everything with the newest columns; a user-given schema fixes the columns.
         alike="columns" if scope.schema is None and scope.options.on_schema_change != "reset" else "layout",
         fold=case_rule(scope.spark),
+        open_iceberg=opened_by(scope.spark, scope.label),
     )
     return source, source if shard is None or own is not None else ShardedUpstream(source, shard)
 
@@ -121,9 +123,11 @@ class _UpstreamFrames(ContextFrames[FilePlan]):
         entry = self._source.entry_of(
             plan, GivenLayout(scope.format, scope.schema is not None, scope.settings, READING_OPTIONS)
         )
-        scope.inputs.note_upstream([*plan.roots, *([table_folder(entry)] if entry else [])])
-        if entry is not None and is_in_delta(entry):
-            return self._of_delta(plan, entry)
+        scope.inputs.note_upstream([*plan.roots, *([self._source.folder_of(entry)] if entry else [])])
+        table = None if entry is None else table_format(entry)
+        if entry is not None and table is not None:
+            scope.check_read_as_it_is(f"the table {entry.target!r} to which upstream {self._job!r} wrote")
+            return {"delta": self._of_delta, "iceberg": self._of_iceberg}[table](plan, entry)
         written = self._written_schema(entry)
         known = None if written is not None else scope.run.known_schema(scope.ctx)
         made = entry.metadata if entry else OutputMetadata()
@@ -145,15 +149,24 @@ class _UpstreamFrames(ContextFrames[FilePlan]):
         """Return the rows that runs of the upstream wrote to a Delta table, read by Delta itself.
 
         Raises:
-            OptionError: the script says how to read them, or this Spark has no Delta.
+            OptionError: this Spark has no Delta.
         """
-        scope, folder = self._scope, table_folder(entry)
-        scope.check_read_as_it_is(f"the Delta table to which upstream {self._job!r} wrote")
+        scope, folder = self._scope, self._source.folder_of(entry)
         check_delta(scope.spark, scope.label)
         check_place(scope, folder, VersionOptions())
         reader = DeltaReader(scope.spark, folder, open_filesystem(folder), False, lambda: new_folder(scope))
+        if plan.is_empty:
+            return reader.read(())
+        tables, runs = self._source.written_to_table(plan)
         read = arrow() or by_spark(scope.spark)
-        return reader.read(() if plan.is_empty else (self._source.added(plan, read),))
+        return reader.read((tables.delta.added(runs, set(plan.files.paths), read),))
+
+    def _of_iceberg(self, plan: FilePlan, entry: OutputEntry) -> DataFrame:
+        """Return the rows that runs of the upstream wrote to an Iceberg table, read by Iceberg itself."""
+        if plan.is_empty:
+            return read_written(self._scope.spark, entry, ())
+        tables, runs = self._source.written_to_table(plan)
+        return read_written(self._scope.spark, entry, tables.iceberg.rows(runs, set(plan.files.paths)))
 
     def _format(
         self, plan: FilePlan, entry: OutputEntry | None, schema: StructType | None, made: OutputMetadata

@@ -12,6 +12,7 @@ from airflow_bookmarks.core.text.escaping import in_lines
 from airflow_bookmarks.sinks.iceberg.tables import IcebergSnapshot, PickRefusedError, TableHistory
 from airflow_bookmarks.sinks.iceberg.target import IcebergTarget
 from airflow_bookmarks.sources.iceberg.snapshots import SnapshotLog, TableSnapshotInfo
+from airflow_bookmarks.sources.iceberg.written import SnapshotFiles
 from airflow_bookmarks.spark.features import SPARK_ERRORS
 from airflow_bookmarks.spark.tables.described import DescribedTable
 
@@ -32,6 +33,7 @@ _OTHER_SPARK = ("IncompatibleClassChangeError", "NoSuchMethodError", "NoClassDef
 _IS_THERE = ("DuplicateWAPCommitException", "CherrypickAncestorCommitException", "already an ancestor")
 _REFUSED = ("Cannot cherry-pick", "Cannot fast-forward")
 _EXTENSIONS = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
+_DATA, _ADDED, _DELETED = 0, 1, 2  # content and status of an entry, as the specification of Iceberg has them
 _NO_TAG = "airflow_bookmarks"  # the name of no tag: those of runs have slashes
 
 
@@ -111,6 +113,23 @@ class IcebergSession:
         found, refs = told
         snapshots = {id: _snapshot(id, parent, dict(summary or {})) for id, (parent, summary) in found.items()}
         return TableHistory(snapshots, _current(refs), {row.name: row.snapshot_id for row in refs if row.type == "TAG"})
+
+    def files(self, target: IcebergTarget, snapshot: int) -> SnapshotFiles:
+        """Return the data files that a snapshot, which is kept, has added and removed.
+
+        Raises:
+            SourceError: the table is out of reach.
+        """
+        entries = quoted(target.catalog, *target.names, "entries")
+        statement = (
+            f"SELECT status, data_file.file_path FROM {entries} VERSION AS OF {snapshot} "  # noqa: S608 (quoted)
+            f"WHERE snapshot_id = {snapshot} AND data_file.content = {_DATA}"
+        )
+        try:
+            rows = self._spark.sql(statement).collect()
+        except SPARK_ERRORS as error:
+            raise _out_of_reach(target, error) from error
+        return SnapshotFiles(*([row[1] for row in rows if row[0] == status] for status in (_ADDED, _DELETED)))
 
     def log(self, target: IcebergTarget) -> SnapshotLog | None:
         """Return the snapshots of a table as they are now; None if it is not there.

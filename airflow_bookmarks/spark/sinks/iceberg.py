@@ -121,7 +121,7 @@ class IcebergTable:
     def request(self, when_empty: WhenEmpty | None) -> StagingRequest:
         """Return what is stored before the first byte is written."""
         keys = () if self.upsert is None else self.upsert.keys
-        stats = IcebergOutput(self.mode, self.partition_by, keys).stats()
+        stats = IcebergOutput(self.mode, self.partition_by, keys, folder=self.location).stats()
         return StagingRequest(ICEBERG_SINK, str(self.target), None, stats, when_empty)
 
     def write(self, frame: DataFrame, place: str, *, is_observed: bool) -> Staged:

@@ -13,7 +13,7 @@ from airflow_bookmarks.core.errors import SourceError
 from airflow_bookmarks.core.rules.territory import Territory
 from airflow_bookmarks.core.run import OutputEntry, RunKey
 from airflow_bookmarks.sinks.delta.token import DeltaToken
-from airflow_bookmarks.sources.upstream.table_files import TableLogs
+from airflow_bookmarks.sources.delta.written import DeltaRuns
 from tests.sources.delta.tables import IDS, Table
 
 UP = Territory("shop", "up")
@@ -43,7 +43,7 @@ def test_files_are_those_of_the_own_commit(table: Table) -> None:
     first = put(table, token(1), 1)
     table.append(2)
     second = put(table, token(2), 3)
-    logs = TableLogs("job reads upstream")
+    logs = DeltaRuns("job reads upstream")
     found = [set(logs.files(number, entry(table, number, version))) for number, version in ((1, first), (2, second))]
     written = {str(path) for path in Path(table.path).glob("*.parquet")}
     assert [len(each) for each in found] == [1, 1]
@@ -53,7 +53,7 @@ def test_files_are_those_of_the_own_commit(table: Table) -> None:
 
 def test_commit_under_an_earlier_fence_of_the_run_is_its_own(table: Table) -> None:
     version = put(table, token(1, fence=3), 1)
-    assert len(TableLogs("x").files(1, entry(table, 1, version))) == 1
+    assert len(DeltaRuns("x").files(1, entry(table, 1, version))) == 1
 
 
 OTHERS = [token(2), token(1, job=Territory("shop", "other")), "no token", '{"airflow_bookmarks": 1}']
@@ -63,7 +63,7 @@ OTHERS = [token(2), token(1, job=Territory("shop", "other")), "no token", '{"air
 def test_commit_of_somebody_else_is_not_read(table: Table, told: str) -> None:
     version = put(table, told, 1)
     with pytest.raises(SourceError, match=r"reads x: run 1 wrote .* as version 1, which another writer has made now"):
-        TableLogs("reads x").files(1, entry(table, 1, version))
+        DeltaRuns("reads x").files(1, entry(table, 1, version))
 
 
 @pytest.mark.parametrize(
@@ -82,20 +82,20 @@ def test_run_whose_rows_can_not_be_told_is_refused(
     table.checkpoint()
     table.clean_before(3)
     with pytest.raises(SourceError, match=words):
-        TableLogs("reads x").files(number, entry(table, number, version, **stats))
+        DeltaRuns("reads x").files(number, entry(table, number, version, **stats))
 
 
 def test_overwrite_tells_what_it_took_out(table: Table) -> None:
     first = put(table, token(1), 1)
     told = CommitProperties(custom_metadata={"userMetadata": token(2)})
     write_deltalake(table.path, pa.table({"id": [2]}, IDS), mode="overwrite", commit_properties=told)
-    logs = TableLogs("x")
+    logs = DeltaRuns("x")
     assert set(logs.removed(2, entry(table, 2, first + 1))) == set(logs.files(1, entry(table, 1, first)))
 
 
 def test_only_files_that_are_wanted_are_read_with_the_newest_columns(table: Table) -> None:
     runs = [(number, entry(table, number, put(table, token(number), number))) for number in (1, 2)]
-    logs = TableLogs("x")
+    logs = DeltaRuns("x")
     (wanted,) = logs.files(1, runs[0][1])
     added = logs.added(runs, {wanted}, None)
     assert added.version == 2
