@@ -21,9 +21,10 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_bookmarks.core.errors import OptionError, SourceError
 from airflow_bookmarks.core.plan import PlanPart
-from airflow_bookmarks.sources.delta.position import Added, DeltaPlan, DeltaPosition, VersionsLeft
+from airflow_bookmarks.sources.delta.position import Added, DeltaPlan, DeltaPosition
 from airflow_bookmarks.sources.delta.source import DeltaSource, position_of
 from airflow_bookmarks.sources.delta.window import bytes_of, changed, total_rows, window_of
+from airflow_bookmarks.sources.part_loop import PartsLeft, check_not_too_many, in_order
 from airflow_bookmarks.sources.tables.versioned import VersionGoneError
 
 if TYPE_CHECKING:
@@ -35,8 +36,6 @@ if TYPE_CHECKING:
     from airflow_bookmarks.sources.delta.window import CommitWindow
     from airflow_bookmarks.sources.part_loop import PartLoop
     from airflow_bookmarks.sources.source import PlanInput
-
-MOST_PARTS = 10_000  # values that a position names
 
 
 class DeltaPartitionsSource(DeltaSource):
@@ -110,19 +109,15 @@ class DeltaPartitionsSource(DeltaSource):
         return window
 
     def _with(self, end: DeltaPosition, marks: Mapping[str | None, int | None]) -> DeltaPosition:
-        if len(marks) > MOST_PARTS:
-            raise SourceError(
-                f"{self._label}: more than {MOST_PARTS:,} values of {self._column} have new files, too many to name in "
-                "the bookmark. Nothing was read or changed. Choose a column with fewer values, or read without per=..."
-            )
-        return replace(end, parts=VersionsLeft(self._column, self._execution, marks) if marks else None)
+        check_not_too_many(self._label, self._column, marks, "new files")
+        return replace(end, parts=PartsLeft(self._column, self._execution, marks) if marks else None)
 
     # ---- the plans
 
     def _next(self, table: DeltaLog, looked: DeltaPosition, window: CommitWindow | None, loop: PartLoop) -> DeltaPlan:
         """Return the plan of the first value that the loop has not taken on and that has files, or one over nothing."""
         left, marks = looked.parts, {} if looked.parts is None else dict(looked.parts.marks)
-        free = [value for value in sorted(marks, key=_in_order) if PlanPart(self._column, value) not in loop.taken]
+        free = [value for value in in_order(marks) if PlanPart(self._column, value) not in loop.taken]
         files = self._files(table, looked, {value: marks[value] for value in free})
         while free:
             value = free.pop(0)
@@ -138,7 +133,7 @@ class DeltaPartitionsSource(DeltaSource):
     def _plan(
         self,
         looked: DeltaPosition,
-        left: VersionsLeft | None,
+        left: PartsLeft[int] | None,
         files: Sequence[Action],
         window: CommitWindow | None,
         after: int | None,
@@ -230,7 +225,3 @@ class DeltaPartitionsSource(DeltaSource):
 def _value(file: Action, name: str) -> str | None:
     """Return the value of a file in a partition column; empty text is NULL, by the protocol of Delta."""
     return (file.get("partitionValues") or {}).get(name) or None
-
-
-def _in_order(value: str | None) -> tuple[bool, str]:
-    return value is None, value or ""

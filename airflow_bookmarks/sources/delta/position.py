@@ -20,14 +20,13 @@ from airflow_bookmarks.core.position import Position
 from airflow_bookmarks.core.text.count import counted
 from airflow_bookmarks.core.text.deflated import deflated, inflated
 from airflow_bookmarks.sources.delta.snapshot import TableState
-from airflow_bookmarks.sources.part_loop import by_mark, left_behind
+from airflow_bookmarks.sources.part_loop import PartsLeft
 from airflow_bookmarks.sources.tables.stored_body import decoded
 from airflow_bookmarks.sources.tables.versioned import VersionOptions, total
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from airflow_bookmarks.core.errors import SourceError
     from airflow_bookmarks.sources.delta.commit import Action
 
 T = TypeVar("T")
@@ -55,39 +54,6 @@ class DeltaRecipe:
 
 
 @dataclass(frozen=True, slots=True)
-class VersionsLeft:
-    """The values of a partition column whose files are not read up to the version of the position.
-
-    `marks` are up to which version each of them is read; None: none of it. `looked_by` is the execution that found
-    them, whose next try reads these and looks for no others.
-    """
-
-    column: str
-    looked_by: str
-    marks: Mapping[str | None, int | None]
-
-    def without(self, marks: Mapping[str | None, int | None]) -> VersionsLeft | None:
-        """Return what is left if only `marks` are; None: nothing."""
-        return replace(self, marks=marks) if marks else None
-
-    def refused(self, label: str, given: str) -> SourceError:
-        """Return the error for a read by something else while values are left."""
-        return left_behind(label, self.column, self.marks, given)
-
-    def stored(self) -> dict[str, Any]:
-        """Return it as plain values."""
-        return {"column": self.column, "looked_by": self.looked_by, "marks": by_mark(self.marks)}
-
-    @classmethod
-    def of_stored(cls, stored: Mapping[str, Any] | None) -> VersionsLeft | None:
-        """Return what `stored` returned; None for None."""
-        if stored is None:
-            return None
-        marks = {value: mark for mark, values in stored["marks"] for value in values}
-        return cls(stored["column"], stored["looked_by"], marks)
-
-
-@dataclass(frozen=True, slots=True)
 class DeltaPosition:
     """The version up to which a table was read.
 
@@ -96,19 +62,19 @@ class DeltaPosition:
         fingerprint: That of its commit, by which the same table is known again.
         state: What the table was then.
         files_read: Of a first read in several runs: how many files of that version were read; None: all.
-        parts: The values of a partition column that are not read so far; None: all are.
+        parts: The values of a partition column that are not read so far, with their versions; None: all are.
     """
 
     version: int
     fingerprint: str
     state: TableState
     files_read: int | None = None
-    parts: VersionsLeft | None = None
+    parts: PartsLeft[int] | None = None
 
     def stored(self) -> dict[str, Any]:
         """Return it as plain values."""
         return {
-            **({} if self.parts is None else {"parts": self.parts.stored()}),
+            **({} if self.parts is None else {"parts": self.parts.stored(int)}),
             "at": self.version,
             "fingerprint": self.fingerprint,
             "metadata": dict(self.state.metadata),
@@ -120,7 +86,7 @@ class DeltaPosition:
     def of_stored(cls, values: Mapping[str, Any]) -> DeltaPosition:
         """Return what `stored` returned."""
         state = TableState(values["metadata"], values["protocol"])
-        parts = VersionsLeft.of_stored(values.get("parts"))
+        parts = PartsLeft.of_stored(values.get("parts"), int)
         return cls(int(values["at"]), values["fingerprint"], state, values["files_read"], parts)
 
     def encode(self) -> bytes:

@@ -19,13 +19,14 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from airflow_bookmarks.core.database.windows.window import KeyWindow
-from airflow_bookmarks.core.errors import OptionError, SourceError
+from airflow_bookmarks.core.errors import OptionError
 from airflow_bookmarks.core.plan import PlanPart
 from airflow_bookmarks.core.selection.reason import SETTLING
 from airflow_bookmarks.sources.jdbc.catalogue import column_named
 from airflow_bookmarks.sources.jdbc.ends import MOST_COUNTED
 from airflow_bookmarks.sources.jdbc.planner import TablePlanner
-from airflow_bookmarks.sources.jdbc.position import PartsLeft, TablePlan, TablePosition
+from airflow_bookmarks.sources.jdbc.position import TablePlan, TablePosition
+from airflow_bookmarks.sources.part_loop import MOST_PARTS, PartsLeft, check_not_too_many, in_order
 
 if TYPE_CHECKING:
     from airflow_bookmarks.core.database.dialect import TableColumn
@@ -33,8 +34,6 @@ if TYPE_CHECKING:
     from airflow_bookmarks.sources.jdbc.catalogue import Description
     from airflow_bookmarks.sources.part_loop import PartLoop
     from airflow_bookmarks.sources.source import PlanInput
-
-MOST_PARTS = 10_000  # values that a position names
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,18 +103,14 @@ class PartPlanner(TablePlanner):
             asked = self.dialect.values_query(column, self._source, inside, MOST_PARTS + 1)
             for (value,) in self.queries.rows(asked):
                 marks.setdefault(None if value is None else str(value), start.mark)
-        if len(marks) > MOST_PARTS:
-            raise SourceError(
-                f"{self.label}: more than {MOST_PARTS:,} values of {column.name} have new rows, too many to name in "
-                "the bookmark. Nothing was read or changed. Choose a column with fewer values, or read without per=..."
-            )
+        check_not_too_many(self.label, column.name, marks, "new rows")
         return replace(end, parts=PartsLeft(column.name, self.execution, marks) if marks else None)
 
     def _next(self, looked: TablePosition, column: TableColumn, skipped: dict[str, int], loop: PartLoop) -> TablePlan:
         """Return the plan of the first value that the loop has not taken on, and that has rows."""
         left = looked.parts
         marks = {} if left is None else dict(left.marks)
-        for value in sorted(marks, key=lambda each: (each is None, each or "")):
+        for value in in_order(marks):
             part = PlanPart(column.name, value)
             if part in loop.taken:
                 continue

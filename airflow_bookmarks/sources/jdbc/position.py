@@ -15,14 +15,13 @@ from airflow_bookmarks.core.plan import PlanPart
 from airflow_bookmarks.core.position import Position
 from airflow_bookmarks.core.selection.reason import OVER_BOUND
 from airflow_bookmarks.sources.jdbc.recipe import Recipe
-from airflow_bookmarks.sources.part_loop import by_mark, left_behind
+from airflow_bookmarks.sources.part_loop import PartsLeft
 from airflow_bookmarks.sources.tables.stored_body import decoded
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from airflow_bookmarks.core.database.key import KeyType
-    from airflow_bookmarks.core.errors import SourceError
 
 T = TypeVar("T")
 
@@ -72,39 +71,6 @@ def _tuples(values: list[Any]) -> tuple[Any, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class PartsLeft:
-    """The values of a column whose rows are not read up to the mark of the table, each with how far they are.
-
-    `looked_by` is the execution that found them, whose next try reads these and looks for no others.
-    """
-
-    column: str
-    looked_by: str
-    marks: Mapping[str | None, Mark | None]
-
-    def without(self, marks: Mapping[str | None, Mark | None]) -> PartsLeft | None:
-        """Return what is left if only `marks` are; None: nothing."""
-        return replace(self, marks=marks) if marks else None
-
-    def refused(self, label: str, given: str) -> SourceError:
-        """Return the error for a read by something else while values are left."""
-        return left_behind(label, self.column, self.marks, given)
-
-    def stored(self) -> dict[str, Any]:
-        """Return it as plain values."""
-        marks = [[None if mark is None else mark.stored(), values] for mark, values in by_mark(self.marks)]
-        return {"column": self.column, "looked_by": self.looked_by, "marks": marks}
-
-    @classmethod
-    def of_stored(cls, stored: Mapping[str, Any] | None) -> PartsLeft | None:
-        """Return what `stored` returned; None for None."""
-        if stored is None:
-            return None
-        marks = {value: Mark.of_stored(mark) for mark, values in stored["marks"] for value in values}
-        return cls(stored["column"], stored["looked_by"], marks)
-
-
-@dataclass(frozen=True, slots=True)
 class TablePosition:
     """How far a table has been read: all rows up to `mark`, by `table`, but for values of a column in `parts`.
 
@@ -119,12 +85,12 @@ class TablePosition:
     identity: str | None = None
     has_nulls: bool = False
     trail: Trail | None = None
-    parts: PartsLeft | None = None
+    parts: PartsLeft[Mark] | None = None
 
     def encode(self) -> bytes:
         """Return it as stored."""
         more = {} if self.trail is None else {"trail": self.trail.stored()}
-        more |= {} if self.parts is None else {"parts": self.parts.stored()}
+        more |= {} if self.parts is None else {"parts": self.parts.stored(Mark.stored)}
         return _encoded(
             {
                 **more,
@@ -148,7 +114,10 @@ class TablePosition:
         def read(values: Mapping[str, Any]) -> TablePosition:
             seen = tuple(map(EarlierEnd.of_stored, values["seen"]))
             mark = Mark.of_stored(values["mark"])
-            trail, parts = Trail.of_stored(values.get("trail")), PartsLeft.of_stored(values.get("parts"))
+            trail, parts = (
+                Trail.of_stored(values.get("trail")),
+                PartsLeft.of_stored(values.get("parts"), Mark.of_stored),
+            )
             return cls(TableKeys.of_stored(values), mark, seen, values["identity"], values["has_nulls"], trail, parts)
 
         return _decoded(body, "position", read)

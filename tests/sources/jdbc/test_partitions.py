@@ -14,6 +14,7 @@ from airflow_bookmarks.core.plan import PlanPart
 from airflow_bookmarks.core.rules.start import BEGINNING, Start
 from airflow_bookmarks.core.selection.bound import Bound
 from airflow_bookmarks.databases.database import open_database
+from airflow_bookmarks.sources import part_loop
 from airflow_bookmarks.sources.jdbc import partitions
 from airflow_bookmarks.sources.jdbc.kind import TableKind
 from airflow_bookmarks.sources.jdbc.options import TableOptions
@@ -244,7 +245,8 @@ def test_first_run_begins_now_for_each_value(shop: Shop) -> None:
 
 def test_more_values_than_a_position_may_name_are_refused(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
     add(shop, *((number, f"r{number}") for number in range(5)))
-    monkeypatch.setattr(partitions, "MOST_PARTS", 4)
+    for module in (partitions, part_loop):
+        monkeypatch.setattr(module, "MOST_PARTS", 4)
     with pytest.raises(SourceError, match="more than 4 values of region have new rows"):
         Job(shop).loop("one")
 
