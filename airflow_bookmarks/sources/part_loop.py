@@ -113,6 +113,7 @@ class PartLoop:
 
     Args:
         ctx: the context whose values they are.
+        seen: what was found of parts of the source that never change, by the part.
     """
 
     ctx: str
@@ -122,6 +123,7 @@ class PartLoop:
     is_read: bool = False
     is_planned: bool = False
     is_over: bool = False
+    seen: dict[Any, Any] = field(default_factory=dict)
 
     def begin(self) -> None:
         """Begin another run of the loop."""

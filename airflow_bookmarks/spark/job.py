@@ -283,10 +283,10 @@ class BookmarkedJob:
         """Yield a job for each part of a source that has new input; each is a run of its own with its own commit.
 
         Parts are the values of a column, `job.read(ctx).jdbc(..., per="region")`, of a partition column,
-        `job.read(ctx).delta(..., per="region")`, or partitions of files, `job.read(ctx).files(per_partition=True)`. The
-        first read fixes which of them are new. An exception within `with part:` leaves its part where it was; the loop
-        goes on with the others, and raises at its end. A retry of the same execution reads what failed. With `pause`
-        and `disable` the loop reads the same and changes nothing.
+        `job.read(ctx).delta(..., per="region")` or `.iceberg(..., per="region")`, or partitions of files,
+        `job.read(ctx).files(per_partition=True)`. The first read fixes which of them are new. An exception within
+        `with part:` leaves its part where it was; the loop goes on with the others, and raises at its end. A retry of
+        the same execution reads what failed. With `pause` and `disable` the loop reads the same and changes nothing.
 
         Args:
             ctx: the context that is read; a run of the loop reads no other one. `job.reference` is for lookups.

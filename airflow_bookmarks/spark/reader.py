@@ -543,6 +543,7 @@ class BookmarkedReader(ByFormat):
         max_versions: int | str | None = None,
         max_files: int | str | None = None,
         max_bytes: int | str | None = None,
+        per: str | None = None,
     ) -> DataFrame:
         """Return what was appended to an Iceberg table since the snapshot that was read; at first the whole table.
 
@@ -562,6 +563,8 @@ class BookmarkedReader(ByFormat):
             max_files, max_bytes: the most files or bytes that one run reads: whole snapshots, and at least one. The
                 rest is counted ("over_bound") and left to the next run. A first read is whole where snapshots have
                 expired or have changed rows.
+            per: in `job.partitions(ctx)`: the partition column whose values are read one by one, each with a commit of
+                its own.
 
         Raises:
             OptionError: a choice is unknown, or this Spark has no Iceberg.
@@ -574,7 +577,8 @@ class BookmarkedReader(ByFormat):
             job.read("orders").iceberg("lake.sales.orders", changes=True)
         """
         self._check_no_files("an Iceberg table has options of its own, given by .iceberg(...)")
-        return read_iceberg(self._scope, table, self._versions(changes, on_change, max_versions, max_files, max_bytes))
+        options = self._versions(changes, on_change, max_versions, max_files, max_bytes, per)
+        return read_iceberg(self._scope, table, options)
 
     def _versions(
         self,

@@ -77,9 +77,8 @@ _OF_ONE_KIND: Mapping[str, str] = {
     },
     **{
         name: f"job.read(ctx).delta(table, {name}=...), or job.read(ctx).iceberg(table, {name}=...)"
-        for name in ("changes", "max_versions", "on_change")
+        for name in ("changes", "max_versions", "on_change", "per")
     },
-    "per": "job.read(ctx).delta(table, per=...)",
     **{name: f"job.read(ctx).upstream(job, {name}=...)" for name in ("max_rows", "on_rewind", "output", "until")},
     "on_upstream_rewind": "job.read(ctx).upstream(job, on_rewind=...)",
 }  # fmt: skip

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from importlib.util import find_spec
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from pyspark.sql import DataFrame
 
 from airflow_bookmarks.core.errors import (
     OptionError,
+    PartitionsFailedError,
     SchemaChangedError,
     SourceChangedError,
     SourceError,
@@ -23,8 +25,11 @@ from airflow_bookmarks.lifecycle.changes.change import reset, rewind, set_positi
 from airflow_bookmarks.lifecycle.inspect.pending import pending
 from airflow_bookmarks.lifecycle.maintenance.doctor import examine
 from airflow_bookmarks.lifecycle.protocol.failpoint import Failpoint
+from airflow_bookmarks.sources.iceberg.look import PyIcebergTable
+from airflow_bookmarks.sources.iceberg.position import WholeTable
 from airflow_bookmarks.sources.tables.versioned import RowsChangedError, VersionGoneError
 from airflow_bookmarks.spark import BookmarkedJob
+from airflow_bookmarks.spark.iceberg.session import IcebergSession
 from airflow_bookmarks.testing.crash import SimulatedCrash
 from airflow_bookmarks.testing.driver import DriverStore
 from tests.spark.iceberg import Table, iceberg_conf
@@ -360,3 +365,136 @@ def test_options_that_mean_nothing_here_are_refused(lake: Lake, orders: Orders) 
             job.read("a").iceberg("nowhere.shop.orders")
         with pytest.raises(OptionError, match=re.escape("is no name of a table")):
             job.read("a").iceberg("/lake/orders")
+
+
+# ---- value by value of a partition column
+
+
+def by_region(orders: Orders, *rows: tuple[int, str | None]) -> None:
+    """Append rows to a table by region."""
+    frame = orders.spark.createDataFrame(rows, "id INT, region STRING").coalesce(1)
+    frame.writeTo(orders.name).append()
+
+
+@pytest.fixture
+def regions(orders: Orders) -> Orders:
+    """Make a table by region."""
+    orders.make("id INT, region STRING", "PARTITIONED BY (region)")
+    return orders
+
+
+def copied(lake: Lake, table: Table, *failing: str | None, crash: str = "nobody", **job: Any) -> list[list[int]]:
+    """Read value by value, and copy each; return the ids of each value that was read. What is in `failing` fails."""
+    seen: list[list[int]] = []
+    how = {name: job.pop(name) for name in ("on_change",) if name in job}
+    for part in lake.job(**job).partitions("orders"):
+        with part:
+            frame = read(part, table.name, per="region", **how)
+            rows = frame.select("id", "region").collect()
+            seen += [sorted(row["id"] for row in rows)] if rows else []
+            value = rows[0]["region"] if rows else "nothing"
+            if value == crash:
+                raise KeyboardInterrupt
+            part.write(frame, "copy").parquet(lake.path("copied"))
+            if value in failing:
+                raise ValueError(f"{value} is wrong")
+    return seen
+
+
+def in_copy(lake: Lake) -> list[int]:
+    return sorted(row["id"] for row in lake.spark.read.parquet(lake.path("copied")).collect())
+
+
+def test_each_value_of_a_partition_column_is_a_run_with_its_own_commit(lake: Lake, regions: Orders) -> None:
+    by_region(regions, (1, "eu"), (2, "us"), (3, None), (4, "eu"))
+    assert copied(lake, regions) == [[1, 4], [2], [3]]
+    assert (in_copy(lake), lake.head().run_number) == ([1, 2, 3, 4], 3)
+    assert copied(lake, regions) == []
+    by_region(regions, (5, "us"))
+    regions.compact()
+    by_region(regions, (6, "us"), (7, "it's `odd`"), (8, ""))
+    assert copied(lake, regions) == [[8], [7], [5, 6]]
+    assert in_copy(lake) == [1, 2, 3, 4, 5, 6, 7, 8]
+
+
+def test_value_of_a_partition_column_that_fails_is_read_alone_by_its_retry(lake: Lake, regions: Orders) -> None:
+    by_region(regions, (1, "eu"), (2, "us"))
+    with pytest.raises(PartitionsFailedError, match=r"1 partition failed.*region='eu': ValueError"):
+        copied(lake, regions, "eu", run_id="one", attempt=1)
+    by_region(regions, (3, "us"))
+    if find_spec("pyiceberg") is not None:
+        (waiting,) = pending(lake.store, "copy").contexts
+        assert waiting.files == 2
+    assert copied(lake, regions, run_id="one", attempt=2) == [[1]]
+    assert copied(lake, regions, run_id="two") == [[3]]
+    assert in_copy(lake) == [1, 2, 3]
+
+
+@pytest.mark.thorough
+def test_killed_loop_over_a_table_goes_on_and_is_rewound_and_replayed_by_value(lake: Lake, regions: Orders) -> None:
+    by_region(regions, (1, "eu"), (2, "us"))
+    with pytest.raises(KeyboardInterrupt):
+        copied(lake, regions, crash="us", run_id="one", attempt=1)
+    by_region(regions, (3, "eu"))
+    assert copied(lake, regions, run_id="one", attempt=2) == [[2]]
+    assert copied(lake, regions, run_id="two") == [[3]]
+    assert copied(lake, regions, replay=2) == [[2]]
+    assert in_copy(lake) == [1, 2, 3]
+    rewind(lake.store, "copy", 1, reason="a test", who="ada", clean=True)
+    assert copied(lake, regions, run_id="again") == [[3], [2]]
+    assert in_copy(lake) == [1, 2, 3]
+    assert examine(lake.store) == []
+
+
+def test_values_that_failed_before_a_rollback_are_read_from_where_the_table_went_on(
+    lake: Lake, regions: Orders
+) -> None:
+    by_region(regions, (1, "eu"), (2, "us"))
+    copied(lake, regions)
+    by_region(regions, (3, "eu"), (4, "us"))
+    copied(lake, regions)
+    by_region(regions, (5, "eu"), (6, "us"))
+    with pytest.raises(PartitionsFailedError):
+        copied(lake, regions, "eu", run_id="one")
+    regions.run(f"CALL lake.system.rollback_to_snapshot('{regions.name.removeprefix('lake.')}', {regions.ids[0]})")
+    by_region(regions, (7, "eu"))
+    with pytest.raises(RowsChangedError, match="a rollback to snapshot"):
+        copied(lake, regions, run_id="two")
+    assert copied(lake, regions, run_id="three", on_change="ignore") == [[7]]
+    assert copied(lake, regions, run_id="four") == []
+
+
+@pytest.mark.parametrize(
+    ("type", "values"),
+    [
+        ("INT", ("9", "10")),
+        ("DATE", ("2026-01-31", "2026-02-01")),
+        ("BOOLEAN", ("false", "true")),
+        ("DECIMAL(5,2)", ("1.50", "20.00")),
+    ],
+)
+def test_values_of_other_types_are_told_apart(lake: Lake, orders: Orders, type: str, values: tuple[str, str]) -> None:
+    orders.make(f"id INT, p {type}", "PARTITIONED BY (p)")
+    for number, value in enumerate(values):
+        orders.run(f"INSERT INTO {{table}} VALUES ({number}, CAST('{value}' AS {type}))")
+    if find_spec("pyiceberg") is not None:
+        detail = IcebergSession(lake.spark).detail(orders.name)
+        told = PyIcebergTable(orders.name, detail.location if detail else "").parts("p", WholeTable(orders.ids[-1]))
+        assert set(told) == set(values)
+    seen: list[list[str]] = []
+    for part in lake.job().partitions("orders"):
+        with part:
+            rows = read(part, orders.name, per="p").selectExpr("CAST(p AS STRING) AS p").collect()
+            seen += [[row["p"] for row in rows]] if rows else []
+    assert seen == [[value] for value in sorted(values)]
+
+
+def test_column_by_which_a_table_is_not_partitioned_is_refused(lake: Lake, orders: Orders) -> None:
+    orders.make("id INT, seen TIMESTAMP, price DOUBLE", "PARTITIONED BY (days(seen), price)")
+    part = next(iter(lake.job().partitions("orders"))).begin()
+    for column, words in (("id", "partitioned by days(seen), price: name one"), ("price", "has the type double")):
+        with pytest.raises(OptionError, match=re.escape(words)):
+            read(part, orders.name, per=column)
+    with pytest.raises(OptionError, match=r"an Iceberg table in job.partitions.*\.iceberg\(\.\.\., per="):
+        read(part, orders.name)
+    part.abort("refused")

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 from airflow_bookmarks.core.errors import OptionError
 from airflow_bookmarks.core.order import TIME
+from airflow_bookmarks.core.plan import PlanPart
 from airflow_bookmarks.core.rules.start import Start
-from airflow_bookmarks.sources.iceberg.look import look
+from airflow_bookmarks.sources.iceberg.look import PyIcebergTable, look
+from airflow_bookmarks.sources.iceberg.partitions import IcebergPartitionsSource
 from airflow_bookmarks.sources.iceberg.position import IcebergPlan, IcebergPosition, WholeTable, united
 from airflow_bookmarks.sources.iceberg.source import KIND, IcebergSource, position_at
 from airflow_bookmarks.sources.kind import SourceKind
@@ -48,6 +51,9 @@ class IcebergKind(SourceKind[IcebergPlan]):
         before = IcebergPosition.decode(found.position)
         if before.snapshot is None:
             return False
+        if plan.part is not None:
+            is_left = before.parts is not None and plan.part.value in before.parts.marks
+            return before.time_ms >= plan.leads_to.time_ms and not is_left
         return isinstance(plan.pieces[0], WholeTable) or plan.after is None or before.time_ms > plan.after.time_ms
 
     def union(self, plans: Sequence[IcebergPlan]) -> IcebergPlan:
@@ -57,7 +63,22 @@ class IcebergKind(SourceKind[IcebergPlan]):
     def source_of(self, store: BookmarkStore, job: str, entry: PlanEntry) -> IcebergSource:
         """Return the source of the recorded table, looked at by pyiceberg; see `SourceKind.source_of`."""
         recipe = self.decode(store.blobs.get(entry.body)).recipe
-        return IcebergSource(recipe, f"job {job!r}", lambda: look(recipe), job=job)
+        if recipe.options.per is None:
+            return IcebergSource(recipe, f"job {job!r}", lambda: look(recipe), job=job)
+        table = PyIcebergTable(recipe.name, recipe.location)
+        parts = partial(table.parts, recipe.options.per)
+        return IcebergPartitionsSource(recipe, f"job {job!r}", table.log, job=job, parts=parts)
+
+    def part_of(self, plan: IcebergPlan) -> PlanPart | None:
+        """Return the value whose rows a plan reads; see `SourceKind.part_of`."""
+        return plan.part
+
+    def parts_left(self, position: bytes, execution: str) -> Sequence[PlanPart]:
+        """Return the values that an execution has left; see `SourceKind.parts_left`."""
+        left = IcebergPosition.decode(position).parts
+        if left is None or left.looked_by != execution:
+            return ()
+        return [PlanPart(left.column, value) for value in left.marks]
 
     def watermark(self, position: bytes, load: Load) -> str | None:
         """Return the time of the snapshot; see `SourceKind.watermark`."""

@@ -7,6 +7,7 @@ snapshot is theirs.
 
 from __future__ import annotations
 
+from datetime import date, timedelta
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from airflow_bookmarks.core.errors import SourceError, SourceMissingError
@@ -14,15 +15,17 @@ from airflow_bookmarks.core.text.catalog_name import parts_of
 from airflow_bookmarks.core.text.cause import cause_of
 from airflow_bookmarks.core.text.escaping import in_lines
 from airflow_bookmarks.files.opener import canonical_folder
+from airflow_bookmarks.sources.iceberg.partitions import PartAmount
+from airflow_bookmarks.sources.iceberg.position import WholeTable
 from airflow_bookmarks.sources.iceberg.snapshots import SnapshotLog, TableSnapshotInfo
 from airflow_bookmarks.sources.iceberg.written import SnapshotFiles
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator, Mapping
     from typing import Self
 
     from airflow_bookmarks.core.run import OutputEntry
-    from airflow_bookmarks.sources.iceberg.position import IcebergRecipe
+    from airflow_bookmarks.sources.iceberg.position import AppendedRows, IcebergRecipe
 
 T = TypeVar("T")
 
@@ -78,6 +81,15 @@ class PyIcebergTable:
         """
         return self._asked(lambda: _files_of(self._loaded(), snapshot))
 
+    def parts(self, column: str, piece: WholeTable | AppendedRows) -> Mapping[str | None, PartAmount]:
+        """Return what a piece has of each value of a partition column; see `LookAtParts`.
+
+        Raises:
+            SourceError: there are files that were written before the table was partitioned by it.
+            SourceMissingError, SourceError: see `look`.
+        """
+        return self._asked(lambda: _parts_of(self._loaded(), column, piece))
+
     def _loaded(self) -> Any:
         if self._table is None:
             self._table = _table(self._name, self._location)
@@ -99,6 +111,8 @@ class PyIcebergTable:
                 f"the Iceberg table {self._name!r} ({self._location}) is not there: {in_lines(cause_of(error))}. "
                 f"{_LEFT}"
             ) from error
+        except SourceError:
+            raise
         except Exception as error:  # of any catalog and any store that pyiceberg reaches, each with errors of its own
             raise SourceError(
                 f"pyiceberg does not reach the Iceberg table {self._name!r}: {in_lines(cause_of(error))}. {_LEFT} Tell "
@@ -132,6 +146,63 @@ def _files_of(table: Any, snapshot: int) -> SnapshotFiles:
             if each.snapshot_id == snapshot and each.data_file.content is DataFileContent.DATA:
                 found[each.status].append(each.data_file.file_path)
     return SnapshotFiles(found[ManifestEntryStatus.ADDED], found[ManifestEntryStatus.DELETED])
+
+
+def _parts_of(table: Any, column: str, piece: WholeTable | AppendedRows) -> Mapping[str | None, PartAmount]:
+    found: dict[str | None, PartAmount] = {}
+    for spec, each in _data_files(table, piece):
+        value = _value_of(table, spec, column, each)
+        before = found.get(value, PartAmount(0, 0))
+        found[value] = PartAmount(before.files + 1, before.rows + each.record_count)
+    return found
+
+
+def _data_files(table: Any, piece: WholeTable | AppendedRows) -> Iterator[tuple[int, Any]]:
+    """Yield the data files of a piece, each with the number of its partition spec."""
+    from pyiceberg.manifest import DataFileContent, ManifestEntryStatus
+
+    for snapshot, own in _snapshots_of(table, piece):
+        for manifest in snapshot.manifests(table.io):
+            if own and manifest.added_snapshot_id != snapshot.snapshot_id:
+                continue
+            for entry in manifest.fetch_manifest_entry(table.io, discard_deleted=True):
+                is_data = entry.data_file.content is DataFileContent.DATA
+                if is_data and (not own or entry.status is ManifestEntryStatus.ADDED):
+                    yield manifest.partition_spec_id, entry.data_file
+
+
+def _snapshots_of(table: Any, piece: WholeTable | AppendedRows) -> Iterator[tuple[Any, bool]]:
+    """Yield the snapshots whose files a piece has, each with whether only those count that it has added itself."""
+    if isinstance(piece, WholeTable):
+        yield table.metadata.snapshot_by_id(piece.snapshot), False
+        return
+    for each in _log_of(table.metadata).line(piece.end):
+        if each.id == piece.start:
+            return
+        if each.is_append:
+            yield table.metadata.snapshot_by_id(each.id), True
+        if each.parent == piece.start:
+            return
+
+
+def _value_of(table: Any, spec: int, column: str, file: Any) -> str | None:
+    """Return the value of a partition column in a file, as Spark casts it to text."""
+    for place, field in enumerate(table.metadata.specs()[spec].fields):
+        source = table.metadata.schema().find_column_name(field.source_id)
+        if source == column and str(field.transform) == "identity":
+            return _text_of(file.partition[place], str(table.metadata.schema().find_type(column)))
+    raise SourceError(
+        f"the Iceberg table has files that were written before it was partitioned by {column}, so Spark alone can tell "
+        f"which values have news. {_LEFT}"
+    )
+
+
+def _text_of(value: Any, type: str) -> str | None:
+    if value is None:
+        return None
+    if type == "date" and isinstance(value, int):
+        value = date(1970, 1, 1) + timedelta(days=value)
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _log_of(metadata: Any) -> SnapshotLog:

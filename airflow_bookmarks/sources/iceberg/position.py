@@ -5,6 +5,8 @@ A plan reads pieces, one after the other; mostly it is one:
     WholeTable      the table as of a snapshot
     AppendedRows    what the snapshots behind one, up to another, have appended
     ChangedRows     what they have changed
+
+Of the first two a run may read the rows of one value of a column alone.
 """
 
 from __future__ import annotations
@@ -15,9 +17,11 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from airflow_bookmarks.core.amount import FILES, Amount
 from airflow_bookmarks.core.order import TIME, text_of_micros
+from airflow_bookmarks.core.plan import PlanPart
 from airflow_bookmarks.core.position import Position
 from airflow_bookmarks.core.text.count import counted
 from airflow_bookmarks.core.text.deflated import deflated, inflated
+from airflow_bookmarks.sources.part_loop import PartsLeft
 from airflow_bookmarks.sources.tables.stored_body import decoded
 from airflow_bookmarks.sources.tables.versioned import VersionOptions, total
 
@@ -27,6 +31,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _FORMAT = 1
+_WITH_PARTS = 2  # which a version that knows no parts must not read: it would take what is left for read
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,11 +56,13 @@ class IcebergRecipe:
 class IcebergPosition:
     """The snapshot up to which a table was read; None: it had none.
 
-    `time_ms` is when the snapshot was committed, or for none the time of nothing: 0.
+    `time_ms` is when the snapshot was committed, or for none the time of nothing: 0. `parts` are the values of a column
+    that are not read so far, each with the position up to which it is; None: all are.
     """
 
     snapshot: int | None
     time_ms: int = 0
+    parts: PartsLeft[IcebergPosition] | None = None
 
     def stored(self) -> list[Any]:
         """Return it as plain values. An id has up to 19 digits, which other readers of JSON round: it is text."""
@@ -69,7 +76,11 @@ class IcebergPosition:
 
     def encode(self) -> bytes:
         """Return it as stored."""
-        return deflated({"version": _FORMAT, "at": self.stored()})
+        if self.parts is None:
+            return deflated({"version": _FORMAT, "at": self.stored()})
+        return deflated(
+            {"version": _WITH_PARTS, "at": self.stored(), "left": self.parts.stored(IcebergPosition.stored)}
+        )
 
     @classmethod
     def decode(cls, body: bytes) -> IcebergPosition:
@@ -78,11 +89,19 @@ class IcebergPosition:
         Raises:
             StateCorruptError: it is something else.
         """
-        return _decoded(body, "position", lambda values: cls.of_stored(values["at"]))
+
+        def read(values: Mapping[str, Any]) -> IcebergPosition:
+            left = PartsLeft.of_stored(values.get("left"), cls.of_stored)
+            return replace(cls.of_stored(values["at"]), parts=left)
+
+        return _decoded(body, "position", read)
 
     def position(self) -> Position:
-        """Return it for the lifecycle: its watermark is the time of its commit."""
-        watermark = None if self.snapshot is None else text_of_micros(self.time_ms * 1000)
+        """Return it for the lifecycle: its watermark is the time of the commit up to which all values are read."""
+        marks = [self] if self.parts is None else list(self.parts.marks.values())
+        times = [None if mark is None or mark.snapshot is None else mark.time_ms for mark in marks]
+        read = [time for time in times if time is not None]
+        watermark = text_of_micros(min(read) * 1000) if read and len(read) == len(times) else None
         return Position(self.encode(), watermark, order=TIME)
 
     def __str__(self) -> str:
@@ -94,13 +113,14 @@ class IcebergPosition:
 
 @dataclass(frozen=True, slots=True)
 class WholeTable:
-    """The table as of a snapshot."""
+    """The table as of a snapshot; `part`: the rows of one value of a column."""
 
     snapshot: int
+    part: PlanPart | None = None
 
-    def stored(self) -> list[str]:
+    def stored(self) -> list[Any]:
         """Return it as plain values."""
-        return ["whole", str(self.snapshot)]
+        return ["whole", str(self.snapshot), *_stored_part(self.part)]
 
     @property
     def needed(self) -> int:
@@ -110,14 +130,15 @@ class WholeTable:
 
 @dataclass(frozen=True, slots=True)
 class AppendedRows:
-    """What the snapshots behind `start`, up to `end`, have appended."""
+    """What the snapshots behind `start`, up to `end`, have appended; `part`: the rows of one value of a column."""
 
     start: int
     end: int
+    part: PlanPart | None = None
 
-    def stored(self) -> list[str]:
+    def stored(self) -> list[Any]:
         """Return it as plain values."""
-        return ["appended", str(self.start), str(self.end)]
+        return ["appended", str(self.start), str(self.end), *_stored_part(self.part)]
 
     @property
     def needed(self) -> int:
@@ -142,18 +163,21 @@ class ChangedRows:
         return self.end
 
 
+def _stored_part(part: PlanPart | None) -> list[Any]:
+    return [] if part is None else [[part.column, part.value]]
+
+
 TablePiece: TypeAlias = WholeTable | AppendedRows | ChangedRows
 
 
 def _piece(values: Sequence[Any]) -> TablePiece:
     name, *rest = values
-    ids = list(map(int, rest))
+    part = PlanPart(*rest.pop()) if isinstance(rest[-1], list) else None
     if name == "whole":
-        return WholeTable(*ids)
-    if name == "appended":
-        return AppendedRows(*ids)
-    if name == "changed":
-        return ChangedRows(*ids)
+        return WholeTable(int(rest[0]), part)
+    if name in ("appended", "changed"):
+        start, end = map(int, rest)
+        return AppendedRows(start, end, part) if name == "appended" else ChangedRows(start, end)
     raise ValueError(f"{name!r} is no piece of a plan")
 
 
@@ -180,6 +204,7 @@ class IcebergPlan:
     has_more: bool = False
     read_again: int = 0
     is_anew: bool = False
+    part: PlanPart | None = None
     edge: None = None
 
     @property
@@ -202,11 +227,12 @@ class IcebergPlan:
             "snapshot_until": _id_of(self.leads_to),
             "table": self.recipe.name,
             **({"read_anew": True} if self.is_anew else {}),
+            **({} if self.part is None else {"part": str(self.part)}),
         }
 
     def summary(self) -> str:
         """Return it as one line for a log."""
-        what = counted(self.files, "file")
+        what = counted(self.files, "file") + ("" if self.part is None else f" of {self.part}")
         if self.after is None or self.is_anew:
             anew = " anew, because it was changed" if self.is_anew else ""
             return f"processing {what} of the table as of {self.leads_to or 'no snapshot'}{anew}"
@@ -217,10 +243,12 @@ class IcebergPlan:
         """Return it as stored."""
         return deflated(
             {
-                "version": _FORMAT,
+                "version": _FORMAT if self.recipe.options.per is None else _WITH_PARTS,
+                **({} if self.part is None else {"part": [self.part.column, self.part.value]}),
                 "recipe": self.recipe.stored(),
                 "pieces": [piece.stored() for piece in self.pieces],
                 "leads_to": None if self.leads_to is None else self.leads_to.stored(),
+                **self._stored_left(),
                 "after": None if self.after is None else self.after.stored(),
                 "amount": [self.files, self.size_bytes, self.rows],
                 "skipped": dict(self.skipped),
@@ -229,6 +257,10 @@ class IcebergPlan:
                 "is_anew": self.is_anew,
             }
         )
+
+    def _stored_left(self) -> dict[str, Any]:
+        left = None if self.leads_to is None else self.leads_to.parts
+        return {} if left is None else {"left": left.stored(IcebergPosition.stored)}
 
     @classmethod
     def decode(cls, body: bytes) -> IcebergPlan:
@@ -240,10 +272,11 @@ class IcebergPlan:
 
         def read(values: Mapping[str, Any]) -> IcebergPlan:
             leads_to, after, (files, size_bytes, rows) = values["leads_to"], values["after"], values["amount"]
+            left = PartsLeft.of_stored(values.get("left"), IcebergPosition.of_stored)
             return cls(
                 IcebergRecipe.of_stored(values["recipe"]),
                 tuple(map(_piece, values["pieces"])),
-                None if leads_to is None else IcebergPosition.of_stored(leads_to),
+                None if leads_to is None else replace(IcebergPosition.of_stored(leads_to), parts=left),
                 None if after is None else IcebergPosition.of_stored(after),
                 files,
                 size_bytes,
@@ -252,6 +285,7 @@ class IcebergPlan:
                 values["has_more"],
                 values["read_again"],
                 values["is_anew"],
+                None if values.get("part") is None else PlanPart(*values["part"]),
             )
 
         return _decoded(body, "plan", read)
@@ -279,6 +313,7 @@ def united(plans: Sequence[IcebergPlan]) -> IcebergPlan:
         has_more=False,
         read_again=0,
         is_anew=False,
+        part=None,
     )
 
 
@@ -292,6 +327,7 @@ def _joined(pieces: Sequence[TablePiece]) -> list[TablePiece]:
             and not isinstance(before, WholeTable)
             and not isinstance(piece, WholeTable)
             and type(before) is type(piece)
+            and _part_of(before) == _part_of(piece)
             and before.end == piece.start
         ):
             joined[-1] = replace(before, end=piece.end)
@@ -300,10 +336,14 @@ def _joined(pieces: Sequence[TablePiece]) -> list[TablePiece]:
     return joined
 
 
+def _part_of(piece: TablePiece) -> PlanPart | None:
+    return None if isinstance(piece, ChangedRows) else piece.part
+
+
 def _id_of(position: IcebergPosition | None) -> str | None:
     return None if position is None or position.snapshot is None else str(position.snapshot)
 
 
 def _decoded(body: bytes, what: str, read: Callable[[Mapping[str, Any]], T]) -> T:
     what = f"{what} of an Iceberg table"
-    return decoded(what, _FORMAT, lambda: inflated(body, what), read)
+    return decoded(what, _WITH_PARTS, lambda: inflated(body, what), read)

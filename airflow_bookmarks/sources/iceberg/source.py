@@ -75,14 +75,22 @@ class IcebergSource:
                 since, and appends are read. VersionGoneError: snapshots since have expired.
             SourceMissingError: there is no table.
         """
+        before = None if found.position is None else IcebergPosition.decode(found.position)
+        if before is not None and before.parts is not None:
+            raise before.parts.refused(self._label, "no per=")
+        _, plan = self._planned(found)
         self._found = found.position
+        return plan
+
+    def _planned(self, found: PlanInput) -> tuple[SnapshotLog, IcebergPlan]:
+        """Return the snapshots of the table, and a plan over all that is new in it."""
         table = self._look()
         before = None if found.position is None else IcebergPosition.decode(found.position)
         if before is None and not found.start.is_beginning:
-            return self._from_start(table, found)
+            return table, self._from_start(table, found)
         if before is None or before.snapshot is None or not self._is_same(table, before.snapshot):
-            return self._from_beginning(table)
-        return self._since(table, before, before.snapshot)
+            return table, self._from_beginning(table)
+        return table, self._since(table, before, before.snapshot)
 
     # ---- the table whole
 
@@ -198,7 +206,10 @@ class IcebergSource:
         if self.recipe.options.on_change == "reload":
             log.warning("%s: snapshots behind %s have expired: the table is read anew.", self._label, before)
             return self._anew(table, before)
-        raise VersionGoneError(
+        raise self._gone(before)
+
+    def _gone(self, before: IcebergPosition) -> VersionGoneError:
+        return VersionGoneError(
             f"{self._label}: snapshots of the Iceberg table {self.recipe.name!r} behind {before}, up to which it was "
             "read, have expired. Nothing was read or changed. Reset the context, which then reads the table whole; or "
             "read with on_change='reload', which does so by itself. Let the job run more often than snapshots expire "
@@ -294,12 +305,13 @@ def why_gone(table: SnapshotLog, plan: IcebergPlan) -> str | None:
     for piece in plan.pieces:
         if piece.needed not in table.snapshots:
             return f"snapshot {piece.needed} of the Iceberg table {plan.recipe.name!r} has expired"
-        if not isinstance(piece, WholeTable) and not _leads(table, piece.start, piece.end):
+        if not isinstance(piece, WholeTable) and not leads(table, piece.start, piece.end):
             return f"snapshots of the Iceberg table {plan.recipe.name!r} behind {piece.start} have expired"
     return None
 
 
-def _leads(table: SnapshotLog, start: int, end: int) -> bool:
+def leads(table: SnapshotLog, start: int, end: int) -> bool:
+    """Whether the snapshots behind one, up to another, are kept; the first one itself need not be."""
     return any(start in (each.id, each.parent) for each in table.line(end))
 
 

@@ -89,7 +89,7 @@ class ReadScope:
         if part is None:
             raise self.refused(
                 f"{whole} in job.partitions(...), which reads part by part: a table by .jdbc(..., per=<a column>) or "
-                ".delta(..., per=<a partition column>), files by .files(per_partition=True)"
+                ".delta(..., per=<a partition column>) or .iceberg(..., per=...), files by .files(per_partition=True)"
             )
         if self.options.on_schema_change == "reset":
             raise self.refused(f"{part} with on_schema_change='reset': each part would start all of them over")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from pyspark.sql.functions import col, lit
@@ -10,10 +11,11 @@ from airflow_bookmarks.core.errors import OptionError, SourceMissingError
 from airflow_bookmarks.files.opener import canonical_folder
 from airflow_bookmarks.sources.files.options import FileOptions
 from airflow_bookmarks.sources.files.scan_filter import ScanRoot
+from airflow_bookmarks.sources.iceberg.partitions import IcebergPartitionsSource
 from airflow_bookmarks.sources.iceberg.position import IcebergRecipe
 from airflow_bookmarks.sources.iceberg.source import IcebergSource
 from airflow_bookmarks.spark.contexts.columns import ContextFrames, settled
-from airflow_bookmarks.spark.iceberg.reader import CHANGE_TYPE, DELETE, IcebergReader
+from airflow_bookmarks.spark.iceberg.reader import CHANGE_TYPE, DELETE, PART_TYPES, IcebergReader
 from airflow_bookmarks.spark.iceberg.session import IDENTIFIER_FIELDS, IcebergSession
 
 if TYPE_CHECKING:
@@ -41,7 +43,7 @@ def read_iceberg(scope: ReadScope, table: str, options: VersionOptions) -> DataF
     folder = canonical_folder(detail.location)
     scope.inputs.note_source([ScanRoot(folder)], FileOptions())
     looks = _Looks(session, detail.target, scope.label)
-    source = IcebergSource(
+    common = (
         IcebergRecipe(str(detail.target), folder, options),
         scope.label,
         looks.now,
@@ -51,6 +53,16 @@ def read_iceberg(scope: ReadScope, table: str, options: VersionOptions) -> DataF
     )
     has_keys = detail.properties.get(IDENTIFIER_FIELDS, "[]").strip("[] ") != ""
     reader = IcebergReader(scope.spark, detail.target, has_keys, options.changes, looks.last)
+    source = (
+        IcebergSource(*common)
+        if options.per is None
+        else IcebergPartitionsSource(
+            *common,
+            parts=partial(reader.parts, _part_column(scope, detail, options.per)),
+            loop=scope.share.loop,
+            execution=scope.run.execution_id,
+        )
+    )
     plan = scope.run.plan(scope.ctx, source, on_source_change=scope.options.on_source_change)
     return settled(scope, plan, _IcebergFrames(reader))
 
@@ -66,6 +78,26 @@ def _detail(scope: ReadScope, session: IcebergSession, table: str) -> IcebergDet
             "with the catalog, or make it."
         )
     return detail
+
+
+def _part_column(scope: ReadScope, detail: IcebergDetail, column: str) -> str:
+    """Return a column whose values are read one by one.
+
+    Raises:
+        OptionError: the table is not partitioned by it, or its values are not told apart by their text.
+    """
+    if column not in detail.partitions:
+        raise scope.refused(
+            f"per={column!r}, and the Iceberg table {detail.target} is partitioned by "
+            f"{', '.join(detail.partitions) or 'nothing'}: name one of its partition columns"
+        )
+    type = scope.spark.table(detail.target.sql).schema[column].dataType
+    if not isinstance(type, PART_TYPES):
+        raise scope.refused(
+            f"per={column!r} has the type {type.simpleString()}, whose values are not told apart here. Integers, "
+            "decimals, text, dates and booleans are"
+        )
+    return column
 
 
 class _Looks:

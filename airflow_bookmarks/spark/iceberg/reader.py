@@ -8,7 +8,10 @@ from functools import reduce
 from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F
+from pyspark.sql.types import BooleanType, DateType, DecimalType, IntegerType, LongType, StringType
 
+from airflow_bookmarks.core.text.catalog_name import quoted
+from airflow_bookmarks.sources.iceberg.partitions import PartAmount
 from airflow_bookmarks.sources.iceberg.position import AppendedRows, WholeTable
 from airflow_bookmarks.sources.iceberg.source import why_gone
 from airflow_bookmarks.sources.tables.versioned import VersionGoneError
@@ -16,16 +19,19 @@ from airflow_bookmarks.spark.features import is_connect
 from airflow_bookmarks.spark.iceberg.session import text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import Column, DataFrame, SparkSession
 
+    from airflow_bookmarks.core.plan import PlanPart
     from airflow_bookmarks.sinks.iceberg.target import IcebergTarget
     from airflow_bookmarks.sources.iceberg.position import ChangedRows, IcebergPlan, TablePiece
     from airflow_bookmarks.sources.iceberg.snapshots import SnapshotLog
 
 CHANGE_TYPE, CHANGE_ORDINAL, COMMIT_SNAPSHOT = "_change_type", "_change_ordinal", "_commit_snapshot_id"
 INSERT, DELETE = "INSERT", "DELETE"
+# Values that their text tells apart, whatever the time zone of a session.
+PART_TYPES = (StringType, IntegerType, LongType, DecimalType, DateType, BooleanType)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,13 +71,19 @@ class IcebergReader:
             lambda one, other: one.unionByName(other, allowMissingColumns=True), map(self._piece, plan.pieces)
         )
 
+    def parts(self, column: str, piece: WholeTable | AppendedRows) -> Mapping[str | None, PartAmount]:
+        """Return what a piece has of each value of a column; see `LookAtParts`."""
+        rows = self._piece(piece).groupBy(_column(column).cast("string").alias("value"))
+        found = rows.agg(F.countDistinct("_file").alias("files"), F.count(F.lit(1)).alias("rows")).collect()
+        return {row["value"]: PartAmount(row["files"], row["rows"]) for row in found}
+
     def _piece(self, piece: TablePiece) -> DataFrame:
         if isinstance(piece, WholeTable):
             rows = self.spark.sql(f"SELECT * FROM {self.target.sql} VERSION AS OF {piece.snapshot}")  # noqa: S608 (quoted)
-            return _as_inserts(rows, piece.snapshot) if self.changes else rows
+            return _as_inserts(rows, piece.snapshot) if self.changes else _of_part(rows, piece.part)
         if isinstance(piece, AppendedRows):
             reader = self.spark.read.format("iceberg").option("start-snapshot-id", str(piece.start))
-            return reader.option("end-snapshot-id", str(piece.end)).load(self.target.sql)
+            return _of_part(reader.option("end-snapshot-id", str(piece.end)).load(self.target.sql), piece.part)
         return self._changed(piece)
 
     def _changed(self, piece: ChangedRows) -> DataFrame:
@@ -89,6 +101,20 @@ class IcebergReader:
         if not is_connect(self.spark):
             self.spark.catalog.dropTempView(view)
         return frame
+
+
+def _column(name: str) -> Column:
+    return F.col(quoted(name))
+
+
+def _of_part(rows: DataFrame, part: PlanPart | None) -> DataFrame:
+    """Return the rows of one value of a column, compared in its own type, so that Iceberg opens no file of another."""
+    if part is None:
+        return rows
+    column = _column(part.column)
+    if part.value is None:
+        return rows.where(column.isNull())
+    return rows.where(column == F.lit(part.value).cast(rows.schema[part.column].dataType))
 
 
 def _as_inserts(rows: DataFrame, snapshot: int) -> DataFrame:

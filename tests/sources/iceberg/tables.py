@@ -22,19 +22,19 @@ class OwnTable:
         uri = f"sqlite:///{folder}/catalog.db"
         monkeypatch.setenv("PYICEBERG_CATALOG__LAKE__URI", uri)
         monkeypatch.setenv("PYICEBERG_CATALOG__LAKE__WAREHOUSE", f"file://{folder}")
-        self._catalog = load_catalog("lake", type="sql", uri=uri, warehouse=f"file://{folder}")
-        self._catalog.create_namespace("shop")
+        self.catalog = load_catalog("lake", type="sql", uri=uri, warehouse=f"file://{folder}")
+        self.catalog.create_namespace("shop")
         self.make()
 
     def make(self) -> None:
-        self._catalog.create_table("shop.orders", IDS)
+        self.catalog.create_table("shop.orders", IDS)
 
     def drop(self) -> None:
-        self._catalog.drop_table("shop.orders")
+        self.catalog.drop_table("shop.orders")
 
     @property
     def table(self) -> Table:
-        return self._catalog.load_table("shop.orders")
+        return self.catalog.load_table("shop.orders")
 
     @property
     def location(self) -> str:
