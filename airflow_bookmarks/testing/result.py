@@ -174,9 +174,11 @@ def _read(store: BookmarkStore, driver: DriverStore, base: str) -> dict[str, tup
     for _, record in driver.side_records.values():
         figures = dict(_figures_in(record, "contexts"))
         plans = [(name.removeprefix(_PLAN), value) for name, value in record.items() if name.startswith(_PLAN)]
-        # The record of a pause or disable run names no kind; what is counted in another unit is no files.
+        # Earlier versions named no kind in the record of a pause or disable run: what has another unit is no files.
+        stored = record.get("kinds")
+        kinds = stored if isinstance(stored, dict) else {}
         of_files = [(ctx, value) for ctx, value in plans if Amount.of_stats(figures.get(ctx, {})).unit == FILES]
-        bodies += [(ctx, UNNAMED, payload_of(value)) for ctx, value in of_files]
+        bodies += [(ctx, str(kinds.get(ctx, UNNAMED)), payload_of(value)) for ctx, value in of_files]
     read: dict[str, tuple[str, ...]] = {}
     for ctx, kind, body in bodies:
         read[ctx] = read.get(ctx, ()) + names_planned(store, kind, body, base)

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import re
+from pathlib import Path
 
+import pyarrow as pa
 import pytest
+from deltalake import write_deltalake
 from playwright.sync_api import Locator, Page, expect
 
 from airflow_bookmarks.files.local import LocalFileSystem
+from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
+from airflow_bookmarks.sources.delta.position import DeltaRecipe
+from airflow_bookmarks.sources.delta.source import DeltaSource
 from airflow_bookmarks.sources.files.options import FileOptions
 from airflow_bookmarks.sources.files.planner import FileSource
 from tests.ui import world as past
@@ -169,6 +176,32 @@ def test_run_opens_with_its_files_and_the_address_keeps_it(visitors: Visitors) -
     expect(page).to_have_url(re.compile("run=25"))
     page.keyboard.press("Escape")
     expect(drawer).to_have_count(0)
+
+
+def test_run_over_a_table_lists_its_data_files_or_says_why_not(visitors: Visitors, world: World) -> None:
+    folder = world.root / "lake" / "orders"
+    for number in (1, 2):
+        write_deltalake(str(folder), pa.table({"id": [number]}), mode="append")
+        run = ActiveRun.begin(world.store, "shop.orders", world.identity("shop.orders"), world.environment())
+        run.plan("orders", DeltaSource(DeltaRecipe(str(folder), "shop.orders"), "here", None, job="shop.orders"))
+        run.commit()
+    (newest,) = {str(path) for path in folder.glob("*.parquet")} - set(added_by(folder, 0))
+    page = visitors().open(job="shop.orders", tab="runs")
+    drawer = page.get_by_role("dialog")
+
+    table(page, "Runs of the job").get_by_role("button", name=re.compile(r"^2\s*open")).click()
+    expect(drawer.get_by_role("table", name="Files that run 2 has read")).to_contain_text(newest)
+    page.keyboard.press("Escape")
+    table(page, "Runs of the job").get_by_role("button", name=re.compile(r"^1\s*open")).click()
+
+    expect(drawer).to_contain_text("orders: what it read of the table is no list of files. It is shown above.")
+    expect(drawer).not_to_contain_text("Something went wrong")
+
+
+def added_by(folder: Path, version: int) -> list[str]:
+    """Return the data files that a version of a Delta table has added."""
+    lines = (folder / "_delta_log" / f"{version:020}.json").read_text().splitlines()
+    return [str(folder / json.loads(line)["add"]["path"]) for line in lines if '"add"' in line]
 
 
 def test_timeline_is_walked_by_arrow_keys(visitors: Visitors) -> None:

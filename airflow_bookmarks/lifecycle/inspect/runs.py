@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from airflow_bookmarks.core.amount import in_other_units
@@ -10,7 +12,7 @@ from airflow_bookmarks.core.run import RunState, orders, watermarks
 from airflow_bookmarks.core.text.count import READ_AGAIN
 from airflow_bookmarks.core.text.instant import to_text
 from airflow_bookmarks.lifecycle.history.rewind import is_number, resolve_run
-from airflow_bookmarks.sources.registry import UNNAMED, files_in, find_kind, kind_of
+from airflow_bookmarks.sources.registry import UNNAMED, find_kind
 from airflow_bookmarks.store.codec.attribute import run_key_of
 from airflow_bookmarks.store.codec.item import payload_of
 
@@ -114,33 +116,53 @@ def files_of(store: BookmarkStore, job: str, reference: str) -> list[dict[str, A
         JobUnknownError, RunUnknownError: no such run.
         OptionError: a context of the run is of a kind that has no files, or that is not known here.
     """
-    return [
-        _file_row(ctx, state, file)
-        for state, bodies in _plans_of(store, job, reference)
-        for ctx, (kind, body) in bodies.items()
-        for file in files_in(kind, store.blobs.get(body)) or ()
-    ]
+    found = page_of(store, job, reference, offset=0, limit=sys.maxsize)
+    for ctx, kind in found.unlisted.items():
+        raise OptionError(
+            f"context {ctx!r} of run {reference} is of kind {kind!r}, of which no files can be listed here. "
+            "Nothing was changed."
+        )
+    return found.rows
 
 
-def page_of(
-    store: BookmarkStore, job: str, reference: str, *, offset: int, limit: int
-) -> tuple[list[dict[str, Any]], int]:
-    """Return `limit` of the files that `files_of` returns, from `offset` on, and their total number.
+@dataclass(frozen=True, slots=True)
+class FilePage:
+    """Some of the files that a run read.
+
+    Attributes:
+        rows: The files, as `files_of` returns them.
+        total: How many there are.
+        unlisted: The contexts that read something else, or of whose input the plan names no file, with their kinds.
+    """
+
+    rows: list[dict[str, Any]]
+    total: int
+    unlisted: dict[str, str]
+
+
+def page_of(store: BookmarkStore, job: str, reference: str, *, offset: int, limit: int) -> FilePage:
+    """Return `limit` of the files that a run read, from `offset` on; see `files_of` for which run is meant.
 
     The plan of many files is stored in parts: parts outside the requested page are not unpacked.
 
     Raises:
-        JobUnknownError, RunUnknownError, OptionError: see `files_of`.
+        JobUnknownError, RunUnknownError: no such run.
     """
     rows: list[dict[str, Any]] = []
-    total = 0
+    total, unlisted = 0, dict[str, str]()
     for state, bodies in _plans_of(store, job, reference):
-        for ctx, (kind, body) in bodies.items():
-            page = kind_of(kind).page(store.blobs.get(body), max(0, offset - total), limit - len(rows))
-            count, files = (0, ()) if page is None else page
+        for ctx, (name, body) in bodies.items():
+            kind = find_kind(name)
+            page = None
+            if kind is not None:
+                page = kind.page(store.blobs.get(body), max(0, offset - total), limit - len(rows))
+            if page is None:
+                unlisted[ctx] = name
+                continue
+            count, files = page
             rows += [_file_row(ctx, state, file) for file in files]
             total += count
-    return rows, total
+    return FilePage(rows, total, unlisted)
 
 
 def _file_row(ctx: str, state: str, file: FileInfo) -> dict[str, Any]:
@@ -161,21 +183,16 @@ def _plans_of(store: BookmarkStore, job: str, reference: str) -> list[tuple[str,
         return [(state_of(run, living), _bodies(run)) for run in runs]
     side = _side_of(store, job, reference)
     if side is not None:
-        names = [name for name in side if name.startswith(_PLAN)]
-        bodies = {name.removeprefix(_PLAN): (UNNAMED, payload_of(side[name])) for name in names}
+        stored = side.get("kinds")
+        kinds = stored if isinstance(stored, dict) else {}  # earlier versions stored none
+        contexts = [name.removeprefix(_PLAN) for name in side if name.startswith(_PLAN)]
+        bodies = {ctx: (str(kinds.get(ctx, UNNAMED)), payload_of(side[f"{_PLAN}{ctx}"])) for ctx in contexts}
         return [(str(side.get("option")), bodies)]
     run = resolve_run(store, job, store.head(job), reference)  # which says why there is none
     return [(run.state.value, _bodies(run))]
 
 
 def _bodies(run: Run) -> dict[str, tuple[str, Payload]]:
-    for ctx, entry in run.plans.items():
-        kind = find_kind(entry.kind)
-        if kind is None or not kind.has_files:
-            raise OptionError(
-                f"context {ctx!r} of run {run.key} is of kind {entry.kind!r}, of which no files can be listed here. "
-                "Nothing was changed."
-            )
     return {ctx: (entry.kind, entry.body) for ctx, entry in run.plans.items()}
 
 

@@ -327,7 +327,7 @@ class DetachedRun(ReadsContexts, KeepsState, Expects, WritesManifests, RecordsUs
             self._record.note_replaced(replaced)
             outputs = publisher.publish(increment, prepared)
             self._move_on(plans, positions)
-            self._record.leave(contexts, outputs, self._inputs.plans, replaced)
+            self._record.leave(contexts, outputs, self._inputs, replaced)
         finally:
             publisher.sweep()  # no later run looks for what a side run has staged
         return Summary(

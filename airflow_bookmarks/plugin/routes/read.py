@@ -155,7 +155,7 @@ async def files_of(
         lambda hook, do: do("files", found.key, number=number, offset=offset, limit=limit)
     )
     rows = [FileRow(**each) for each in result["files"]]
-    return FileList(files=rows, total=result["total"], limit=limit, offset=offset)
+    return FileList(files=rows, total=result["total"], unlisted=result["unlisted"], limit=limit, offset=offset)
 
 
 @router.get("/jobs/{job}/events")

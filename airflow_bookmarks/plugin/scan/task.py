@@ -35,8 +35,8 @@ def _lag(store: BookmarkStore, job: str) -> list[dict[str, Any]]:
 
 
 def _files(store: BookmarkStore, job: str, number: int, offset: int, limit: int) -> dict[str, Any]:
-    rows, total = page_of(store, job, str(number), offset=offset, limit=limit)
-    return {"files": rows, "total": total}
+    found = page_of(store, job, str(number), offset=offset, limit=limit)
+    return {"files": found.rows, "total": found.total, "unlisted": found.unlisted}
 
 
 def _preview(store: BookmarkStore, job: str, change: Mapping[str, Any]) -> dict[str, Any]:

@@ -278,10 +278,14 @@ class FileRow(ResponseModel):
 
 
 class FileList(ResponseModel):
-    """A page of the files of a run."""
+    """A page of the files of a run.
+
+    `unlisted` are the contexts of whose input no file is named, such as tables, with their kinds.
+    """
 
     files: list[FileRow]
     total: int
+    unlisted: dict[str, str]
     limit: int
     offset: int
 

@@ -8,7 +8,9 @@ from airflow_bookmarks.core.errors import OptionError
 from airflow_bookmarks.core.order import NUMBER
 from airflow_bookmarks.core.plan import PlanPart
 from airflow_bookmarks.core.rules.start import Start
+from airflow_bookmarks.core.selection.listing import FileInfo, Listing
 from airflow_bookmarks.sources.delta.checkpoint import arrow
+from airflow_bookmarks.sources.delta.excerpt import path_of
 from airflow_bookmarks.sources.delta.log import DeltaLog
 from airflow_bookmarks.sources.delta.partitions import DeltaPartitionsSource
 from airflow_bookmarks.sources.delta.position import Added, DeltaPlan, DeltaPosition, Whole, united
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     from airflow_bookmarks.core.order import Order
     from airflow_bookmarks.core.position import Position
     from airflow_bookmarks.core.run import PlanEntry, SourceRef
+    from airflow_bookmarks.sources.delta.commit import Action
     from airflow_bookmarks.sources.source import PlanInput
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
 
@@ -81,6 +84,17 @@ class DeltaKind(SourceKind[DeltaPlan]):
             return ()
         return [PlanPart(left.column, value) for value in left.marks]
 
+    def page(self, body: bytes, offset: int, limit: int) -> tuple[int, Listing] | None:
+        """Return the data files that a plan names; None where it names versions alone. See `SourceKind.page`."""
+        plan = DeltaPlan.decode(body)
+        found: list[Action] = []
+        for piece in plan.pieces:
+            if not isinstance(piece, Added):
+                return None
+            found += piece.files
+        files = [_file_info(file, plan.recipe.path) for file in found[offset : offset + limit]]
+        return len(found), Listing.of(files)
+
     def roots_of(self, source: SourceRef) -> Sequence[str]:
         """Return the folder of the table; see `SourceKind.roots_of`."""
         return (source.name,)
@@ -110,6 +124,10 @@ class DeltaKind(SourceKind[DeltaPlan]):
             )
         state = snapshot_at(table, version, arrow()).state
         return DeltaPosition(version, table.fingerprint(version), state).position()
+
+
+def _file_info(file: Action, table: str) -> FileInfo:
+    return FileInfo(path_of(file, table)[0], int(file["size"]), int(file["modificationTime"]))
 
 
 def _version_at(table: DeltaLog, value: str) -> int:

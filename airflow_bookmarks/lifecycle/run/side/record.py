@@ -40,10 +40,10 @@ class SideRecord:
         self,
         contexts: Mapping[str, Any],
         outputs: Mapping[str, Any],
-        plans: Mapping[str, Plan],
+        inputs: RunInputs,
         replaced: Mapping[str, Payload],
     ) -> None:
-        """Store the facts of the run, and the plan of each context, once it has published."""
+        """Store the facts of the run, and the plan of each context with its kind, once it has published."""
         record: dict[str, Any] = {
             "option": self._choice.option.value,
             "run_id": self._identity.run_id,
@@ -52,8 +52,9 @@ class SideRecord:
             "to": self._choice.to_run,
             "contexts": contexts,
             "outputs": outputs,
+            "kinds": {ctx: context.source.kind for ctx, context in inputs.items()},
         }
-        manifests = {ctx: plan.encode() for ctx, plan in plans.items()}
+        manifests = {ctx: plan.encode() for ctx, plan in inputs.plans.items()}
         for ctx, payload in self._store.payloads(manifests).items():
             record[f"plan:{ctx}"] = payload_value(payload)
         self._store.put_side(self._job, record, ulid=self._id, replaced=replaced)

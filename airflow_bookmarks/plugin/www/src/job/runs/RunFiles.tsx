@@ -17,10 +17,19 @@ export function RunFiles({ job, number }: { job: string; number: number }) {
   const query = useFiles(job, number, (page - 1) * limit, limit);
   if (query.error) return <Problem error={query.error} onRetry={() => query.refetch()} />;
   if (!query.data) return <Skeleton height={24} aria-label="Loading the files" />;
-  const { files, total } = query.data;
-  if (total === 0) return <Text fontSize="sm">It read no files.</Text>;
+  const { files, total, unlisted } = query.data;
+  const without = Object.entries(unlisted);
+  if (total === 0 && without.length === 0) return <Text fontSize="sm">It read no files.</Text>;
+  const notes = without.map(([ctx, kind]) => (
+    <Text key={ctx} fontSize="sm">
+      {ctx}: what it read of {kind === "delta" || kind === "iceberg" ? "the table" : `this source (${kind})`} is no list
+      of files. It is shown above.
+    </Text>
+  ));
+  if (total === 0) return <Stack gap={2}>{notes}</Stack>;
   return (
     <Stack gap={2}>
+      {notes}
       <ScrollTable caption={`Files that run ${number} has read`} columns={COLUMNS}>
         {files.map((file) => (
           <Table.Row key={`${file.ctx} ${file.path}`}>
