@@ -17,7 +17,7 @@ interface TimelineProps {
 const AXES: Record<Axis["kind"], string> = {
   time: "Watermarks are times.",
   local_time: "Watermarks are times without a zone.",
-  number: "Watermarks are numbers, such as versions of a table, runs of the job that it reads, or places in a sequence of files.",
+  number: "Watermarks are numbers, such as versions of a table, runs of an upstream, or places in a sequence of files.",
   order: "Watermarks are neither times nor numbers: they stand in the order in which they were read.",
   unknown: "How the watermarks compare is not known: they stand in the order in which they were read.",
 };
