@@ -2,75 +2,40 @@
 
 from __future__ import annotations
 
-import logging
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NoReturn, Protocol
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from pyspark.sql import DataFrameWriter
 from pyspark.sql import functions as F
 
 from airflow_bookmarks.core.errors import OptionError
-from airflow_bookmarks.core.option import Option
 from airflow_bookmarks.files.access import by_own_access
-from airflow_bookmarks.files.opener import open_filesystem
 from airflow_bookmarks.sinks.delta.target import DeltaTarget
 from airflow_bookmarks.sinks.failure import DELTA_SINK, ICEBERG_SINK
-from airflow_bookmarks.sinks.files.catalog import SPARK, CatalogTable
-from airflow_bookmarks.sinks.staging import Mode, Staged
-from airflow_bookmarks.spark.features import check_format
+from airflow_bookmarks.sinks.files.catalog import CatalogTable
+from airflow_bookmarks.sinks.staging import Mode
+from airflow_bookmarks.spark.outputs.catalog import stage_by_name, stage_by_place
+from airflow_bookmarks.spark.outputs.database import stage_table
+from airflow_bookmarks.spark.outputs.delta import land_in_delta
+from airflow_bookmarks.spark.outputs.draft import OutputDraft
+from airflow_bookmarks.spark.outputs.files import stage_files
+from airflow_bookmarks.spark.outputs.iceberg import stage_iceberg
 from airflow_bookmarks.spark.readers.by_format import set_option
 from airflow_bookmarks.spark.readers.format import FORMATS
-from airflow_bookmarks.spark.sinks.catalog_table import checked, columns_by_name, columns_by_place, existing, made
-from airflow_bookmarks.spark.sinks.deletes import with_deletes
-from airflow_bookmarks.spark.sinks.delta import DeltaTable
-from airflow_bookmarks.spark.sinks.files import FileSink
-from airflow_bookmarks.spark.sinks.iceberg import IcebergTable
-from airflow_bookmarks.spark.sinks.jdbc import JdbcTable, upsert_of
+from airflow_bookmarks.spark.sinks.jdbc import upsert_of
 from airflow_bookmarks.spark.spark_names import OF_DELTA_WRITES, WITHOUT_EFFECT, by_name, is_of_writer
-from airflow_bookmarks.spark.use import RunningJob
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from pyspark.sql import DataFrame
 
-    from airflow_bookmarks.core.database.sink_table import SinkTable
-    from airflow_bookmarks.core.database.upsert import Upsert
     from airflow_bookmarks.core.rules.emptiness import WhenEmpty
     from airflow_bookmarks.files.access import FileAccess
     from airflow_bookmarks.sinks.staging import OnUnknownRuns
-    from airflow_bookmarks.spark.tables.catalog import HiveStyleTable
-    from airflow_bookmarks.store.bookmark_store import BookmarkStore
-
-log = logging.getLogger(__name__)
+    from airflow_bookmarks.spark.outputs.draft import WritingJob
 
 _MODES = {"append": Mode.APPEND, "overwrite": Mode.OVERWRITE}
 RUN_NUMBER, EPOCH = "_run_number", "_epoch"  # the columns that `stamped` adds
-
-_DYNAMIC = "spark.sql.sources.partitionOverwriteMode"
-
-
-class WritingJob(RunningJob, Protocol):
-    """What a writer needs besides of the job whose output it writes."""
-
-    store: BookmarkStore
-
-    @property
-    def option(self) -> str:
-        """The option in force: "enable", "pause" or "disable"."""
-        ...
-
-    def check_target(self, target: str, *, overwrites: bool) -> None:
-        """Make sure that an output doesn't lie where this run reads, nor replaces what others of its loop wrote."""
-        ...
-
-    def check_table(self, address: str, table: SinkTable, *, overwrites: bool) -> None:
-        """Make sure that an output doesn't replace what another one of its run or loop wrote to a table."""
-        ...
-
-    def land_last(self, output: str, land: Callable[[], None]) -> None:
-        """Let an output that commits by itself be written at the commit, when all others are staged."""
-        ...
 
 
 def stamped(job: WritingJob, frame: DataFrame, output: str) -> DataFrame:
@@ -111,24 +76,21 @@ class BookmarkedWriter:
         on_unknown_runs: OnUnknownRuns,
         overwrite_published: bool,
     ) -> None:
-        self._job, self._frame, self._name = job, frame, name
-        self._staging, self._count_rows, self._when_empty = staging, count_rows, when_empty
-        self._on_unknown_runs = on_unknown_runs
-        self._overwrite_published = overwrite_published
-        self._format = "parquet"
-        self._mode = Mode.APPEND
-        self._partition_by: tuple[str, ...] = ()
-        self._options: dict[str, str] = {}
-        self._overwrite_mode: str | None = None
-        self._upsert: Upsert | None = None
-        self._deletes: DataFrame | None = None
-        self._catalog_table: CatalogTable | None = None
-        self._is_format_given = False
+        self._draft = OutputDraft(
+            job=job,
+            frame=frame,
+            name=name,
+            staging=staging,
+            count_rows=count_rows,
+            when_empty=when_empty,
+            on_unknown_runs=on_unknown_runs,
+            overwrite_published=overwrite_published,
+        )
 
     @property
     def access(self) -> FileAccess:
         """How the files are reached: as the job does."""
-        return self._job.access
+        return self._draft.job.access
 
     def format(self, source: str) -> BookmarkedWriter:
         """Set the format: avro, csv, delta, iceberg, json, orc, parquet (default), text or xml.
@@ -137,11 +99,11 @@ class BookmarkedWriter:
             OptionError: another format.
         """
         if source.lower() not in (*FORMATS, DELTA_SINK, ICEBERG_SINK):
-            raise self._refused(
+            raise self._draft.refused(
                 f"format {source!r} is no managed sink; known are {', '.join(FORMATS)}, delta, iceberg, and tables of "
                 "a database by .jdbc(url, table)"
             )
-        self._format, self._is_format_given = source.lower(), True
+        self._draft.format, self._draft.is_format_given = source.lower(), True
         return self
 
     def mode(self, save_mode: str) -> BookmarkedWriter:
@@ -155,8 +117,10 @@ class BookmarkedWriter:
             OptionError: another mode.
         """
         if save_mode.lower() not in _MODES:
-            raise self._refused(f"mode {save_mode!r} has no meaning for a bookmarked job; use 'append' or 'overwrite'")
-        self._mode = _MODES[save_mode.lower()]
+            raise self._draft.refused(
+                f"mode {save_mode!r} has no meaning for a bookmarked job; use 'append' or 'overwrite'"
+            )
+        self._draft.mode = _MODES[save_mode.lower()]
         return self
 
     def option(self, key: str, value: Any) -> BookmarkedWriter:
@@ -166,15 +130,15 @@ class BookmarkedWriter:
             OptionError: `path`, which `save` takes, an unknown `partitionOverwriteMode`, or one that has no effect.
         """
         if key.lower() in WITHOUT_EFFECT and key.lower() not in OF_DELTA_WRITES and value is not None:
-            raise self._refused(f"option {key!r}: {WITHOUT_EFFECT[key.lower()]}")
+            raise self._draft.refused(f"option {key!r}: {WITHOUT_EFFECT[key.lower()]}")
         if key.lower() == "path":
-            raise self._refused("option 'path' can't be used with a managed sink; give the path to .save(path)")
+            raise self._draft.refused("option 'path' can't be used with a managed sink; give the path to .save(path)")
         if key.lower() == "partitionoverwritemode":
             if str(value).lower() not in ("static", "dynamic"):
-                raise self._refused(f"partitionOverwriteMode={value!r}: expected 'static' or 'dynamic'")
-            self._overwrite_mode = str(value).lower()
+                raise self._draft.refused(f"partitionOverwriteMode={value!r}: expected 'static' or 'dynamic'")
+            self._draft.overwrite_mode = str(value).lower()
         else:
-            set_option(self._options, key, value)
+            set_option(self._draft.options, key, value)
         return self
 
     def options(self, **options: Any) -> BookmarkedWriter:
@@ -185,7 +149,9 @@ class BookmarkedWriter:
 
     def partitionBy(self, *columns: str | list[str]) -> BookmarkedWriter:
         """Partition the output by these columns."""
-        self._partition_by = tuple(c for column in columns for c in ([column] if isinstance(column, str) else column))
+        self._draft.partition_by = tuple(
+            c for column in columns for c in ([column] if isinstance(column, str) else column)
+        )
         return self
 
     def upsert(
@@ -212,9 +178,11 @@ class BookmarkedWriter:
         Example:
             job.write(customers, "dim").upsert("id", order_by="updated_at").jdbc("conn:dw", "public.customers")
         """
-        if deletes is not None and not isinstance(deletes, type(self._frame)):  # a column has every attribute
-            raise self._refused(f"upsert(deletes={type(deletes).__name__}): expected a DataFrame, as frame.deletes is")
-        self._upsert, self._deletes = upsert_of(keys, order_by, has_deletes=deletes is not None), deletes
+        if deletes is not None and not isinstance(deletes, type(self._draft.frame)):  # a column has every attribute
+            raise self._draft.refused(
+                f"upsert(deletes={type(deletes).__name__}): expected a DataFrame, as frame.deletes is"
+            )
+        self._draft.upsert, self._draft.deletes = upsert_of(keys, order_by, has_deletes=deletes is not None), deletes
         return self
 
     @by_own_access
@@ -234,15 +202,14 @@ class BookmarkedWriter:
             MisuseError: an output of that name exists already.
             UnknownRunsError: a first run finds files of runs that the store does not know.
         """
-        with self._job.active_run.writing(self._name):
+        with self._draft.writing():
             self._take(mode, partitionBy, options, format)
-            if self._format == DELTA_SINK:
-                self._write_delta(DeltaTarget(path, is_path=True))
+            if self._draft.format == DELTA_SINK:
+                land_in_delta(self._draft, DeltaTarget(path, is_path=True))
                 return
-            if self._format == ICEBERG_SINK:
-                raise self._refused("an Iceberg table has a name in a catalog: .iceberg(table)")
-            self._check_files()
-            self._stage(path)
+            if self._draft.format == ICEBERG_SINK:
+                raise self._draft.refused("an Iceberg table has a name in a catalog: .iceberg(table)")
+            stage_files(self._draft, path)
 
     def _take(
         self,
@@ -259,15 +226,6 @@ class BookmarkedWriter:
         if partition_by is not None:
             self.partitionBy(partition_by)
         self.options(**options)
-
-    def _check_files(self) -> None:
-        self._check_no_delta_options("files")
-        if self._upsert is not None:
-            given = "upsert(...)" if self._deletes is None else "upsert(..., deletes=...)"
-            raise self._refused(
-                f"{given} can't be done with files; rows of a table have keys: .jdbc(url, table), .delta(table) or "
-                ".iceberg(table)"
-            )
 
     @by_own_access
     def jdbc(self, url: str, table: str, mode: str | None = None, properties: Mapping[str, str] | None = None) -> None:
@@ -291,17 +249,11 @@ class BookmarkedWriter:
             PublishError: the database can't be reached, or what is staged is not what was written.
             MisuseError: an output of that name exists already.
         """
-        with self._job.active_run.writing(self._name):
+        with self._draft.writing():
             if mode is not None:
                 self.mode(mode)
             self.options(**(properties or {}))
-            self._check_no_delta_options("a table of a database")
-            self._check_no_catalog("a table of a database")
-            if self._partition_by or self._overwrite_mode is not None:
-                raise self._refused("partitionBy and partitionOverwriteMode are for files, and a table has no folders")
-            if self._upsert is not None and self._mode is not Mode.APPEND:
-                raise self._refused("upsert(...) keeps rows, and mode 'overwrite' deletes all; use one of them")
-            self._stage_table(url, table)
+            stage_table(self._draft, url, table)
 
     @by_own_access
     def delta(
@@ -333,9 +285,9 @@ class BookmarkedWriter:
         Example:
             job.write(orders, "orders").partitionBy("day").delta("s3a://lake/orders")
         """
-        with self._job.active_run.writing(self._name):
+        with self._draft.writing():
             self._take(mode, partitionBy, options)
-            self._write_delta(DeltaTarget.parse(path_or_table))
+            land_in_delta(self._draft, DeltaTarget.parse(path_or_table))
 
     @by_own_access
     def iceberg(
@@ -365,173 +317,9 @@ class BookmarkedWriter:
         Example:
             job.write(orders, "orders").iceberg("lake.sales.orders")
         """
-        with self._job.active_run.writing(self._name):
+        with self._draft.writing():
             self._take(mode, partitionBy, options)
-            self._check_no_delta_options("an Iceberg table")
-            self._check_no_catalog("an Iceberg table")
-            if self._staging is not None:
-                raise self._refused("staging= is for files and tables of a database; an Iceberg table stages in itself")
-            self._stage_iceberg(table)
-
-    def _stage_iceberg(self, name: str) -> None:
-        run, what = self._job.active_run, self._what
-        table = IcebergTable.open(
-            what,
-            self._frame,
-            name,
-            mode=self._table_mode(),
-            partition_by=self._partition_by,
-            options=self._options,
-            upsert=self._upsert,
-        )
-        self._job.check_target(table.location, overwrites=table.is_overwrite)
-        self._job.inputs.check_alone(str(table.target), replaces=table.is_overwrite or self._upsert is not None)
-        frame = self._frame
-        if self._upsert is not None and self._deletes is not None:
-            frame = with_deletes(frame, self._deletes, self._upsert, what)
-        place = run.place(self._name, table.request(self._when_empty))
-        uses = self._job.uses
-        query = uses.query_of_write(frame)
-        made_from = uses.made_from(query, frame.sparkSession)
-        with uses.of_write(query):
-            staged = table.write(frame, place, is_observed=uses.is_observing)
-        run.staged(self._name, replace(staged, made_from=made_from))
-
-    def _write_delta(self, target: DeltaTarget) -> None:
-        what = self._what
-        self._check_no_catalog("a Delta table")
-        if self._staging is not None:
-            raise self._refused("staging= is for what is staged, and a Delta table takes its rows itself")
-        replaces = self._mode is Mode.OVERWRITE or self._upsert is not None
-        if self._job.option != Option.ENABLE.value and replaces and not self._overwrite_published:
-            raise self._refused(
-                f"to overwrite rows of a Delta table in a run of option {self._job.option} may delete what runs wrote, "
-                "and such a run is part of no history: write to another table, or ask for it by "
-                f"job.write(df, {self._name!r}, overwrite_published=True)"
-            )
-        table = DeltaTable.open(
-            what,
-            self._frame,
-            target,
-            mode=self._table_mode(),
-            partition_by=self._partition_by,
-            options=self._options,
-            upsert=self._upsert,
-        )
-        frame = self._frame
-        if self._upsert is not None and self._deletes is not None:
-            frame = with_deletes(frame, self._deletes, self._upsert, what)
-        self._job.check_target(table.location, overwrites=table.is_overwrite)
-        self._job.land_last(self._name, lambda: self._land(table, frame))
-
-    def _land(self, table: DeltaTable, frame: DataFrame) -> None:
-        """Write to a table that commits by itself: everything else of the run is staged."""
-        run, uses = self._job.active_run, self._job.uses
-        with run.writing(self._name):
-            query = uses.query_of_write(frame)
-            uses.check_used(query)
-            made_from = uses.made_from(query, frame.sparkSession)
-            before = table.version()
-            request = table.request(before, self._when_empty)
-            if not run.is_to_land(request, made_from, lambda: not frame.isEmpty()):
-                rows = 0 if frame.isEmpty() else None
-                run.leave_out(self._name, request, Staged((), rows=rows, made_from=made_from))
-                return
-            with uses.of_write(query):
-                prepared = table.prepared(frame, is_observed=uses.is_observing)
-                staged = table.write(prepared, run.place(self._name, request), before)
-            run.staged(self._name, replace(staged, made_from=made_from))
-        log.info(
-            "bookmark %s: output %r has landed in the Delta table %s: version %s, %s rows",
-            self._job.name,
-            self._name,
-            table.target.name,
-            staged.figures["version_after"],
-            "uncounted" if staged.rows is None else staged.rows,
-        )
-
-    def _table_mode(self) -> Mode:
-        if self._mode is not Mode.OVERWRITE:
-            if self._overwrite_mode == "dynamic":
-                raise self._refused(f"partitionOverwriteMode has no effect in mode {self._mode.value!r}")
-            return self._mode
-        chosen = self._overwrite_mode
-        if chosen is None and not any(key.lower() == "replacewhere" for key in self._options):
-            chosen = (self._job.spark.conf.get(_DYNAMIC, "static") or "static").lower()
-        return Mode.OVERWRITE_PARTITIONS if chosen == "dynamic" else Mode.OVERWRITE
-
-    def _check_no_catalog(self, what: str) -> None:
-        if self._catalog_table is not None:
-            raise self._refused(f"in_catalog(...) is for partitions of files, and has no effect on {what}")
-
-    def _check_no_delta_options(self, what: str) -> None:
-        for key in self._options:
-            if key.lower() in OF_DELTA_WRITES:
-                raise self._refused(f"option {key!r} is one of a Delta table and has no effect on {what}")
-
-    def _stage_table(self, url: str, table: str) -> None:
-        run, what = self._job.active_run, self._what
-        sink = JdbcTable.open(
-            what,
-            self._job.store.databases,
-            url,
-            table,
-            mode=self._mode,
-            upsert=self._upsert,
-            options=self._options,
-            schema=self._staging,
-        )
-        self._job.check_table(str(sink.target.address), sink.target.table, overwrites=self._mode is Mode.OVERWRITE)
-        columns, frame = sink.check(self._frame), self._frame
-        if self._upsert is not None and self._deletes is not None:
-            frame = with_deletes(frame, self._deletes, self._upsert, what)
-        place = run.place(self._name, sink.place(self._when_empty))
-        uses = self._job.uses
-        query = uses.query_of_write(frame)
-        made_from = uses.made_from(query, frame.sparkSession)
-        label = f"{self._job.store.namespace}/{self._job.name}/{self._name}"
-        with uses.of_write(query):
-            staged = sink.write(frame, place, columns, label)
-        run.staged(self._name, replace(staged, made_from=made_from))
-
-    def _stage(self, path: str) -> None:
-        check_format(self._job.spark, self._format, self._what)
-        files = open_filesystem(path)
-        target = files.canonical(path)
-        self._job.check_target(target, overwrites=self._mode is Mode.OVERWRITE)
-        staging = None if self._staging is None else files.canonical(self._staging)
-        if staging is not None:
-            self._job.inputs.check_staging(staging)
-        mode = self._publish_mode()
-        if self._catalog_table is not None:
-            self._catalog_table = checked(self._what, self._job.spark, self._catalog_table, target, self._partition_by)
-        sink = FileSink(
-            self._format,
-            target,
-            mode,
-            self._partition_by,
-            self._options,
-            staging,
-            self._when_empty,
-            self._on_unknown_runs,
-            self._overwrite_published,
-            self._catalog_table,
-        )
-        run = self._job.active_run
-        schema = self._frame.schema
-        for loss in sink.losses(schema):
-            log.warning("bookmark %s: output %r as %s, %s", self._job.name, self._name, self._format, loss)
-        folder = run.place(self._name, sink.place(schema))
-        # If nothing is new, the presence of rows decides what becomes of them; and new input may be read later.
-        uses = self._job.uses
-        query = uses.query_of_write(self._frame)
-        made_from = uses.made_from(query, self._frame.sparkSession)
-        count_rows = self._count_rows or not run.has_input or uses.are_empty(made_from)
-        with uses.of_write(query):
-            staged = sink.write(self._frame, files, folder, run.file_token, count_rows=count_rows)
-        staged = replace(staged, made_from=made_from)
-        self._job.inputs.check_published(target, staged)
-        run.staged(self._name, staged)
+            stage_iceberg(self._draft, table)
 
     def csv(self, path: str, *values: Any, **options: Any) -> None:
         """Stage as CSV; arguments as of Spark's writer, see `save`."""
@@ -567,7 +355,7 @@ class BookmarkedWriter:
     def __getattr__(self, name: str) -> NoReturn:
         if not is_of_writer(name):
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-        raise self._refused(
+        raise self._draft.refused(
             f"{name}(...) can't be staged; write files with .save(path), a table of a database with .jdbc(url, table), "
             f"or what is to be no part of the commit with frame.write.{name}(...)"
         )
@@ -601,20 +389,13 @@ class BookmarkedWriter:
         Example:
             job.write(orders, "orders").partitionBy("day").saveAsTable("sales.orders")
         """
-        wanted = (format or self._format).lower()
+        wanted = (format or self._draft.format).lower()
         if wanted in (DELTA_SINK, ICEBERG_SINK):
             (self.delta if wanted == DELTA_SINK else self.iceberg)(name, mode, partitionBy, **options)
             return
-        with self._job.active_run.writing(self._name):
+        with self._draft.writing():
             self._take(mode, partitionBy, options, format)
-            what = self._what
-            table = existing(what, self._job.spark, name)
-            if table is None:
-                table = made(what, self._frame, name, self._format, self._partition_by)
-            elif self._is_format_given and self._format != table.format:
-                raise self._refused(f"format {self._format!r}, and the table {name} is of {table.format}")
-            self._partition_by = self._partition_by or table.partitions
-            self._stage_into(table, columns_by_name)
+            stage_by_name(self._draft, name)
 
     @by_own_access
     def insertInto(self, tableName: str, overwrite: bool | None = None) -> None:
@@ -630,29 +411,10 @@ class BookmarkedWriter:
         Example:
             job.write(orders.select("id", "amount", "day"), "orders").insertInto("sales.orders")
         """
-        with self._job.active_run.writing(self._name):
+        with self._draft.writing():
             if overwrite is not None:
                 self.mode("overwrite" if overwrite else "append")
-            if self._partition_by:
-                raise self._refused("insertInto has the partitions of its table, and partitionBy has no effect")
-            table = existing(self._what, self._job.spark, tableName)
-            if table is None:
-                raise self._refused(f"there is no table {tableName}; make it, or use saveAsTable")
-            if self._is_format_given and self._format != table.format:
-                raise self._refused(f"format {self._format!r}, and the table {tableName} is of {table.format}")
-            self._partition_by = table.partitions
-            self._stage_into(table, columns_by_place)
-
-    def _stage_into(
-        self, table: HiveStyleTable, aligned: Callable[[str, DataFrame, HiveStyleTable], DataFrame]
-    ) -> None:
-        if self._catalog_table is not None:
-            raise self._refused("in_catalog(...) is for .save(path); saveAsTable and insertInto name their table")
-        self._frame = aligned(self._what, self._frame, table)
-        self._format = table.format
-        self._catalog_table = CatalogTable(SPARK, table.name)
-        self._check_files()
-        self._stage(table.folder)
+            stage_by_place(self._draft, tableName)
 
     def in_catalog(self, table: str) -> BookmarkedWriter:
         """Let the publish add the partitions of what it makes visible to a table of a catalog; for `save`.
@@ -672,22 +434,7 @@ class BookmarkedWriter:
             job.write(orders, "orders").partitionBy("day").in_catalog("glue:sales.orders").parquet("s3a://lake/orders")
         """
         try:
-            self._catalog_table = CatalogTable.parse(table)
+            self._draft.catalog_table = CatalogTable.parse(table)
         except OptionError as error:
-            raise self._refused(str(error)) from error
+            raise self._draft.refused(str(error)) from error
         return self
-
-    @property
-    def _what(self) -> str:
-        return f"job {self._job.name!r}, output {self._name!r}"
-
-    def _publish_mode(self) -> Mode:
-        if self._mode is not Mode.OVERWRITE or not self._partition_by:
-            return self._mode
-        chosen = self._overwrite_mode or (self._job.spark.conf.get(_DYNAMIC, "static") or "static").lower()
-        return Mode.OVERWRITE_PARTITIONS if chosen == "dynamic" else Mode.OVERWRITE
-
-    def _refused(self, what: str) -> OptionError:
-        error = OptionError(f"job {self._job.name!r}, output {self._name!r}: {what}. Nothing was written or committed.")
-        self._job.active_run.refuse_write(self._name, error)
-        return error
