@@ -7,59 +7,42 @@ import logging
 import posixpath
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from math import ceil
 from typing import IO, TYPE_CHECKING, Any, cast
 
-import numpy as np
 from botocore import exceptions as aws
 
-from airflow_bookmarks.core.errors import OptionError, SourceMissingError
+from airflow_bookmarks.core.errors import SourceMissingError
 from airflow_bookmarks.core.selection.listing import FileInfo, Listing
 from airflow_bookmarks.core.selection.reason import HIDDEN
 from airflow_bookmarks.files.concurrency import Concurrency
-from airflow_bookmarks.files.filesystem import FileSystemError, Listed, PathPatternError, Pruning
+from airflow_bookmarks.files.filesystem import FileSystemError, Listed, PathPatternError
 from airflow_bookmarks.files.input import Sieve, is_hidden
+from airflow_bookmarks.files.s3.address import SCHEME, S3Address
 from airflow_bookmarks.files.s3.client import clients_of, code_of, is_gone, telling
-from airflow_bookmarks.files.s3.listing import Descent, list_folders, list_pages
-from airflow_bookmarks.files.s3.page import PAGE_KEYS, Page, page_of
-from airflow_bookmarks.files.s3.settings import S3_SCHEMES, S3Settings
+from airflow_bookmarks.files.s3.listing import list_folders, list_pages
+from airflow_bookmarks.files.s3.page import PAGE_KEYS
+from airflow_bookmarks.files.s3.requests import FolderDescents, InputColumns, PageRequests, joined, pages_of
+from airflow_bookmarks.files.s3.settings import S3Settings
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from mypy_boto3_s3.client import S3Client
     from mypy_boto3_s3.type_defs import HeadObjectOutputTypeDef
 
+    from airflow_bookmarks.files.s3.page import Page
+
 log = logging.getLogger(__name__)
 
-# The scheme of canonical paths in the store: the one that any Spark reads.
-SCHEME = "s3a"
-
 _GLOB = frozenset("*?[]{}")
-_DIRECTORY_BUCKET = "--x-s3"  # how the names of such buckets end, and no other's may
 _REMOVED_AT_ONCE = 1000  # S3's own limit
-_PROGRESS_EVERY = 100_000
 _PROGRESS_EVERY_STATS = 10_000  # each is a request
 _LARGEST_COPY_BYTES = 5 * 1024**3  # of one request
 _PART_BYTES = 512 * 1024**2
 _MOST_PARTS = 10_000
 _KEPT_HEADERS = ("ContentType", "ContentEncoding", "ContentLanguage", "ContentDisposition", "CacheControl", "Metadata")
 _KEPT_IN_BUCKET = ("ServerSideEncryption", "SSEKMSKeyId", "BucketKeyEnabled", "StorageClass")
-
-
-@dataclass(frozen=True, slots=True)
-class _Object:
-    bucket: str
-    key: str
-
-    def __str__(self) -> str:
-        return f"{SCHEME}://{self.bucket}/{self.key}" if self.key else f"{SCHEME}://{self.bucket}"
-
-    @property
-    def inside(self) -> str:
-        """What the keys of a folder of this name begin with."""
-        return f"{self.key}/" if self.key else ""
 
 
 class S3FileSystem:
@@ -95,18 +78,18 @@ class S3FileSystem:
         counted as `marker`. With `enters` each folder takes a request of its own, unless nothing below it is pruned
         (`Pruning`): then all that is below it is listed by one request for each 1,000 keys again.
         """
-        at = _object(root)
-        columns = _Columns(at, Sieve(recursive), saw)
+        at = S3Address.parse(root)
+        columns = InputColumns(at, Sieve(recursive), saw)
         with telling(f"{root!r} can't be listed"):
-            fetch = _Requests(self._clients.of(at.bucket), at.bucket)
+            fetch = PageRequests(self._clients.of(at.bucket), at.bucket)
             pages = fetch, at.inside, self._settings.connections, columns.of
-            descents = None if enters is None else _Descents(at, columns.sieve, enters)
+            descents = None if enters is None else FolderDescents(at, columns.sieve, enters)
             parts = list_pages(*pages) if descents is None else list_folders(*pages, descents.into)
             if columns.is_nothing_seen and at.key:
                 return self._list_file(at, fetch(at.key, "", max_keys=1))
-        return Listed(_joined(parts), columns.sieve.counts, 0 if descents is None else descents.pruned)
+        return Listed(joined(parts), columns.sieve.counts, 0 if descents is None else descents.pruned)
 
-    def _list_file(self, at: _Object, page: Page) -> Listed:
+    def _list_file(self, at: S3Address, page: Page) -> Listed:
         if not page.keys or page.keys[0] != at.key:
             raise SourceMissingError(
                 f"{str(at)!r} does not exist: the bucket has neither this key nor one below it. Nothing was read or "
@@ -132,7 +115,7 @@ class S3FileSystem:
         return [found[at] for at in range(len(paths))]
 
     def _stat(self, path: str) -> FileInfo | None:
-        at = _object(path)
+        at = S3Address.parse(path)
         head = self._head(at)
         if head is None:
             return None
@@ -140,7 +123,7 @@ class S3FileSystem:
         modified_ms = int(head["LastModified"].timestamp() * 1000)
         return FileInfo(path, head["ContentLength"], modified_ms, None if etag is None else etag.strip('"'))
 
-    def _head(self, at: _Object, **part: Any) -> HeadObjectOutputTypeDef | None:
+    def _head(self, at: S3Address, **part: Any) -> HeadObjectOutputTypeDef | None:
         with telling(f"{str(at)!r} can't be looked at"):
             try:
                 return self._clients.of(at.bucket).head_object(Bucket=at.bucket, Key=at.key, **part)
@@ -155,7 +138,7 @@ class S3FileSystem:
         Raises:
             FileNotFoundError: it is gone. FileSystemError: S3 refuses, here or at a later read.
         """
-        at = _object(path)
+        at = S3Address.parse(path)
         with telling(f"{path!r} can't be read"):
             try:
                 answer = self._clients.of(at.bucket).get_object(Bucket=at.bucket, Key=at.key)
@@ -171,7 +154,7 @@ class S3FileSystem:
         The copy keeps the etag: one of several parts is copied by the same parts. (Under SSE-KMS each copy has another,
         whatever one does.) Within a bucket it keeps encryption and storage class as well.
         """
-        here, there = _object(source), _object(target)
+        here, there = S3Address.parse(source), S3Address.parse(target)
         head = self._head(here)
         if head is None:
             return False
@@ -187,7 +170,7 @@ class S3FileSystem:
                 self._delete(here)
         return is_copied
 
-    def _delete(self, at: _Object) -> None:
+    def _delete(self, at: S3Address) -> None:
         """Delete an object. S3 takes one that is gone for deleted; some stores that speak S3 say that it is gone."""
         try:
             self._clients.of(at.bucket).delete_object(Bucket=at.bucket, Key=at.key)
@@ -195,7 +178,7 @@ class S3FileSystem:
             if code_of(error) != "NoSuchKey":
                 raise
 
-    def _copy(self, client: S3Client, here: _Object, there: _Object, head: HeadObjectOutputTypeDef) -> bool:
+    def _copy(self, client: S3Client, here: S3Address, there: S3Address, head: HeadObjectOutputTypeDef) -> bool:
         """Copy an object; False where the source went meanwhile, and nothing was made of it."""
         part_bytes = self._part_bytes(here, head)
         kept = _kept(head, _KEPT_IN_BUCKET) if here.bucket == there.bucket else {}
@@ -208,8 +191,8 @@ class S3FileSystem:
     def _copy_parts(
         self,
         client: S3Client,
-        here: _Object,
-        there: _Object,
+        here: S3Address,
+        there: S3Address,
         head: HeadObjectOutputTypeDef,
         part_bytes: int,
         kept: dict[str, Any],
@@ -241,7 +224,7 @@ class S3FileSystem:
                 _abort(client, of_upload)
         return is_whole
 
-    def _is_still(self, at: _Object, head: HeadObjectOutputTypeDef) -> bool:
+    def _is_still(self, at: S3Address, head: HeadObjectOutputTypeDef) -> bool:
         """Whether an object that is about to be copied exists.
 
         Raises:
@@ -266,7 +249,7 @@ class S3FileSystem:
             finally:
                 pool.shutdown(cancel_futures=True)
 
-    def _part_bytes(self, here: _Object, head: HeadObjectOutputTypeDef) -> int | None:
+    def _part_bytes(self, here: S3Address, head: HeadObjectOutputTypeDef) -> int | None:
         """Return the part size for copying an object; None for one request."""
         size = head["ContentLength"]
         if "-" in head.get("ETag", ""):  # it was written in parts, and its etag is a digest of theirs
@@ -279,18 +262,18 @@ class S3FileSystem:
 
     def delete(self, path: str) -> bool:
         """Delete one file; True, because S3 does not say whether it was there; see `FileSystem.delete`."""
-        at = _object(path)
+        at = S3Address.parse(path)
         with telling(f"{path!r} can't be deleted"):
             self._delete(at)
         return True
 
     def folders(self, root: str) -> Sequence[str]:
         """Return the names of the folders directly in `root`; none if its bucket is gone; see the protocol."""
-        at = _object(root)
+        at = S3Address.parse(root)
         with telling(f"{root!r} can't be listed"):
-            fetch = _Requests(self._clients.of(at.bucket), at.bucket)
+            fetch = PageRequests(self._clients.of(at.bucket), at.bucket)
             try:
-                pages = [*_pages(fetch, at.inside, delimiter="/")]
+                pages = [*pages_of(fetch, at.inside, delimiter="/")]
             except aws.ClientError as error:
                 if code_of(error) == "NoSuchBucket":
                     return []
@@ -300,19 +283,19 @@ class S3FileSystem:
 
     def remove(self, root: str) -> None:
         """Remove all objects below `root`, 1,000 by a request; see `FileSystem.remove`."""
-        at = _object(root)
+        at = S3Address.parse(root)
         with telling(f"{root!r} can't be removed"):
             client = self._clients.of(at.bucket)
-            for page in _pages(_Requests(client, at.bucket), at.inside, max_keys=_REMOVED_AT_ONCE):
+            for page in pages_of(PageRequests(client, at.bucket), at.inside, max_keys=_REMOVED_AT_ONCE):
                 if page.keys:
                     doomed: Any = {"Objects": [{"Key": key} for key in page.keys], "Quiet": True}
                     _check_removed(root, client.delete_objects(Bucket=at.bucket, Delete=doomed))
 
     def canonical(self, path: str) -> str:
         """Return `s3a://bucket/key` without needless slashes, as Hadoop reads it; see `FileSystem.canonical`."""
-        at = _object(path)
+        at = S3Address.parse(path)
         key = posixpath.normpath(f"/{at.key}").strip("/")
-        found = _Object(at.bucket, key)
+        found = S3Address(at.bucket, key)
         if _GLOB & set(key) and not self._is_there(found):
             raise PathPatternError(
                 f"{path!r} is a pattern, and here one folder or file is named. Nothing was read or changed. "
@@ -320,9 +303,9 @@ class S3FileSystem:
             )
         return str(found)
 
-    def _is_there(self, at: _Object) -> bool:
+    def _is_there(self, at: S3Address) -> bool:
         with telling(f"{str(at)!r} can't be listed"):
-            fetch = _Requests(self._clients.of(at.bucket), at.bucket)
+            fetch = PageRequests(self._clients.of(at.bucket), at.bucket)
             inside, same = fetch(at.inside, "", max_keys=1), fetch(at.key, "", max_keys=1)
         return bool(inside.keys) or list(same.keys) == [at.key]
 
@@ -336,7 +319,7 @@ class S3FileSystem:
 
     def write(self, path: str, content: IO[bytes]) -> None:
         """Write one object by one request, 5 GB at most; see `FileSystem.write`."""
-        at = _object(path)
+        at = S3Address.parse(path)
         with telling(f"{path!r} can't be written"):
             self._clients.of(at.bucket).put_object(Bucket=at.bucket, Key=at.key, Body=content)
 
@@ -355,126 +338,6 @@ def _abort(client: S3Client, of_upload: Mapping[str, Any]) -> None:
             "rule of the bucket's lifecycle ends it: %(error)s",
             {**of_upload, "error": error},
         )
-
-
-def _object(path: str) -> _Object:
-    scheme, sign, rest = path.partition("://")
-    bucket, _, key = rest.partition("/")
-    if scheme not in S3_SCHEMES or not sign or not bucket:
-        raise OptionError(
-            f"{path!r} is no path in S3. Nothing was read or changed. Write it as s3a://bucket/folder, and keep "
-            "sources or targets that belong together on one file system."
-        )
-    if "@" in bucket or ":" in bucket:
-        raise OptionError(
-            f"a path in bucket {bucket.rpartition('@')[2]!r} has credentials or a port before the bucket's name. "
-            "Nothing was read or changed. Write s3a://bucket/folder; give credentials by environment or Spark conf."
-        )
-    if bucket.endswith(_DIRECTORY_BUCKET):
-        raise OptionError(
-            f"{path!r} lies in a directory bucket (S3 Express One Zone), which lists keys in no order and has etags "
-            "that tell nothing of the content: what was read could not be told from what is new. Nothing was read or "
-            "changed. Use a general purpose bucket."
-        )
-    return _Object(bucket, key)
-
-
-class _Requests:
-    """Lists a bucket, one page by each call."""
-
-    def __init__(self, client: S3Client, bucket: str) -> None:
-        self._client, self._bucket = client, bucket
-
-    def __call__(self, prefix: str, after: str, *, delimiter: str = "", max_keys: int = PAGE_KEYS) -> Page:
-        wanted: dict[str, Any] = {"Prefix": prefix, "StartAfter": after, "MaxKeys": max_keys}
-        if delimiter:
-            wanted["Delimiter"] = delimiter
-        # By URL encoding: keys may hold characters that XML has no way to say.
-        answer = self._client.list_objects_v2(Bucket=self._bucket, EncodingType="url", **wanted)
-        page = page_of(answer).without_passed(after)
-        page.check(prefix, after)
-        return page
-
-
-def _pages(fetch: _Requests, prefix: str, *, delimiter: str = "", max_keys: int = PAGE_KEYS) -> Iterator[Page]:
-    after = ""
-    while True:
-        page = fetch(prefix, after, delimiter=delimiter, max_keys=max_keys)
-        yield page
-        if not page.is_truncated:
-            return
-        after = page.end
-
-
-class _Columns:
-    """Makes of each page the columns of a listing, without what is no input."""
-
-    def __init__(self, root: _Object, sieve: Sieve, saw: Callable[[int], None] | None) -> None:
-        self.sieve = sieve
-        self.is_nothing_seen = True
-        self._keys_seen, self._saw = 0, saw
-        self._root = root
-        self._skip = len(root.inside)
-        self._base = f"{SCHEME}://{root.bucket}/"
-
-    def of(self, page: Page) -> Listing:
-        """Return the input files of a page."""
-        self._note(page)
-        takes, skip, base = self.sieve.takes, self._skip, self._base
-        rows = [row for row, key in enumerate(page.keys) if takes(key[skip:])]
-        if len(rows) == len(page.keys):
-            return Listing([base + key for key in page.keys], page.sizes, page.times_ms, page.etags)
-        index = np.array(rows, np.intp)
-        return Listing(
-            [base + page.keys[row] for row in rows],
-            page.sizes[index],
-            page.times_ms[index],
-            [page.etags[row] for row in rows],
-        )
-
-    def _note(self, page: Page) -> None:
-        self.is_nothing_seen = self.is_nothing_seen and not page.keys and not page.folders
-        if self._saw is not None:
-            self._saw(len(page.keys))
-            return
-        before, self._keys_seen = self._keys_seen, self._keys_seen + len(page.keys)
-        if before // _PROGRESS_EVERY < self._keys_seen // _PROGRESS_EVERY:
-            log.info("bookmark: listing %s: %d keys so far", self._root, self._keys_seen)
-
-
-class _Descents:
-    """Says how far a listing goes into the folders that it comes upon, and counts those that it does not enter."""
-
-    def __init__(self, root: _Object, sieve: Sieve, enters: Callable[[str], bool]) -> None:
-        self.pruned = 0
-        self._skip, self._sieve, self._enters = len(root.inside), sieve, enters
-
-    def into(self, prefix: str) -> Descent:
-        """Decide by the prefix that S3 shows for a folder."""
-        folder = prefix[self._skip : -1]
-        if not all(folder.split("/")):  # a key with `//` in it, which is no folder that could be named
-            return Descent.WHOLE
-        if self._sieve.hides(folder):
-            return Descent.NONE
-        if not self._enters(folder):
-            self.pruned += 1
-            return Descent.NONE
-        is_whole = isinstance(self._enters, Pruning) and self._enters.is_whole(folder)
-        return Descent.WHOLE if is_whole else Descent.BY_FOLDER
-
-
-def _joined(parts: Sequence[Listing]) -> Listing:
-    paths: list[str] = []
-    etags: list[str | None] = []
-    for part in parts:
-        paths += part.paths
-        etags += part.etags or ()
-    return Listing(
-        paths,
-        np.concatenate([np.empty(0, np.int64), *(part.sizes for part in parts)]),
-        np.concatenate([np.empty(0, np.int64), *(part.times_ms for part in parts)]),
-        etags if any(etag is not None for etag in etags) else None,
-    )
 
 
 def _check_removed(root: str, answer: Mapping[str, Any]) -> None:

@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 import boto3.session
 import pytest
 
-from airflow_bookmarks.files.s3 import filesystem as s3
+from airflow_bookmarks.files.s3.requests import PageRequests, pages_of
 from airflow_bookmarks.files.s3.settings import S3Settings
 from tests.files.s3.s3_ground import BUCKET, S3Ground, client_for, s3_ground, settings_for
 from tests.files.s3.s3_stand_in import stand_in
@@ -72,9 +72,9 @@ def test_odd_keys_are_stored_listed_read_moved_and_deleted(ground: S3Ground) -> 
 def test_walk_by_pages_of_one_entry_finds_each_key_and_folder_once(ground: S3Ground) -> None:
     ground.put_all("a", "b-", "b/x", "b/y/z", "b0", "b0z", "é/x", "é0")
     root = ground.path("").removeprefix(f"s3a://{BUCKET}/")
-    fetch = s3._Requests(ground.files._clients.of(BUCKET), BUCKET)  # type: ignore[attr-defined]
+    fetch = PageRequests(ground.files._clients.of(BUCKET), BUCKET)  # type: ignore[attr-defined]
 
-    pages = [*s3._pages(fetch, root, delimiter="/", max_keys=1)]
+    pages = [*pages_of(fetch, root, delimiter="/", max_keys=1)]
 
     entries = [name.removeprefix(root) for page in pages for name in [*page.keys, *page.folders]]
     assert entries == ["a", "b-", "b/", "b0", "b0z", "é/", "é0"]
