@@ -29,6 +29,18 @@ _HISTORY_COLUMNS = (
     "run_id",
     "attempt",
 )
+_PARTITION_COLUMNS = (
+    "ctx",
+    "partition",
+    "failed_since",
+    "error",
+    "position",
+    "last_run",
+    "committed_at",
+    "runs",
+    "files",
+    "rows",
+)
 _FILE_COLUMNS = ("ctx", "path", "bytes", "modified_at")
 _READ = ("COMMITTED", "PUBLISHED")
 _QUARANTINE_COLUMNS = ("ctx", "path", "bytes", "modified_at", "run_number", "error")
@@ -62,6 +74,17 @@ def _list(context: VerbContext, args: argparse.Namespace) -> None:
 
 
 def _show(context: VerbContext, args: argparse.Namespace) -> None:
+    if args.by is not None:
+        from airflow_bookmarks.lifecycle.inspect.partitions import by_partition
+
+        rows = by_partition(context.store, context.job(args))
+        if not rows:
+            raise OptionError(
+                f"no run of job {args.job!r} has read one part of a source by itself, as those of job.partitions(...) "
+                "do. Nothing was changed."
+            )
+        print_rows(rows, _PARTITION_COLUMNS, args)
+        return
     from airflow_bookmarks.lifecycle.changes.naming import names_of
     from airflow_bookmarks.lifecycle.inspect.status import bookmark
 
@@ -174,10 +197,19 @@ _WITH_STORE = Argument(
     {"metavar": "URI", "default": None, "help": "compare with the same job in this other store or namespace"},
 )
 
+_BY = Argument(
+    ("--by",),
+    {
+        "choices": ("partition",),
+        "default": None,
+        "help": "instead: a row for each part that runs of job.partitions(...) have read, those that fail first",
+    },
+)
+
 VERBS = (
     Verb("check", "Check whether the store answers and can be used", _check),
     Verb("list", "List the jobs of the namespace; a sharded job is one row", _list, (_SHARDS,)),
-    Verb("show", "Show the state of a job", _show, (JOB, HIDE_STATE)),
+    Verb("show", "Show the state of a job", _show, (JOB, HIDE_STATE, _BY)),
     Verb("history", "List the runs of a job, oldest first", _history, (JOB, _LIMIT, _ALL_RUNS)),
     Verb("files", "List the files that a run has read or planned to read", _files, (JOB, _RUN, _QUARANTINED, _ONE_CTX)),
     Verb("diff", "Compare two runs of a job, or a job in two stores", _diff, (JOB, _RUNS, _WITH_STORE, HIDE_STATE)),

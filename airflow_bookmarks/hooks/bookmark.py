@@ -235,6 +235,18 @@ class BookmarkHook(BaseHook):
         rows = bookmarks(self.get_conn())
         return rows if with_shards else grouped(rows)
 
+    def partitions(self, job: str) -> Rows:
+        """Return a row for each part that runs of a job have read by itself, those that fail first.
+
+        `lifecycle.inspect.partitions.by_partition` describes the rows.
+
+        Raises:
+            JobUnknownError: no such bookmark.
+        """
+        from airflow_bookmarks.lifecycle.inspect.partitions import by_partition
+
+        return by_partition(*self._found(job))
+
     def files(self, job: str, run: str | int) -> Rows:
         """Return the files that a run (a run number or run id) has read, by context.
 

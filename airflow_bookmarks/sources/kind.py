@@ -13,7 +13,8 @@ from airflow_bookmarks.core.errors import OptionError
 from airflow_bookmarks.sources.source import P, PlanInput
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
+    from typing import Any
 
     from airflow_bookmarks.core.ledger.file_ledger import Ledger, Load
     from airflow_bookmarks.core.order import Order
@@ -147,6 +148,10 @@ class SourceKind(ABC, Generic[P]):
         Raises:
             StateCorruptError: it can't be read.
         """
+        return None
+
+    def reached(self, stats: Mapping[str, Any]) -> str | None:
+        """Return for people how far a plan has read, by what its `stats` returned; None: that does not tell."""
         return None
 
     def locations(self, plan: P, source: SourceRef) -> Sequence[str]:

@@ -54,7 +54,7 @@ def _state(world: World) -> str:
 def test_every_route_asks_for_a_login(site: Site) -> None:
     routes = site.routes()
 
-    assert len(routes) == 20
+    assert len(routes) == 21
     assert {_ask(site, None, method, path) for method, path in routes} == {401}
 
 

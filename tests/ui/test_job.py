@@ -17,6 +17,7 @@ from airflow_bookmarks.sources.delta.position import DeltaRecipe
 from airflow_bookmarks.sources.delta.source import DeltaSource
 from airflow_bookmarks.sources.files.options import FileOptions
 from airflow_bookmarks.sources.files.planner import FileSource
+from tests.sources.delta.regions import put, read_by_region
 from tests.ui import world as past
 from tests.ui.conftest import Visitors
 from tests.ui.world import World
@@ -196,6 +197,19 @@ def test_run_over_a_table_lists_its_data_files_or_says_why_not(visitors: Visitor
 
     expect(drawer).to_contain_text("orders: what it read of the table is no list of files. It is shown above.")
     expect(drawer).not_to_contain_text("Something went wrong")
+
+
+def test_partitions_are_looked_up_with_those_that_fail_first(visitors: Visitors, world: World) -> None:
+    job, orders = "shop.by_region", str(world.root / "lake" / "by_region")
+    put(orders, (1, "eu"), (2, "us"))
+    read_by_region(world.store, job, orders, "us", identity=world.identity(job), environment=world.environment)
+    page = visitors().open(job=job)
+
+    page.get_by_role("button", name="Look now: Partitions").click()
+
+    first = table(page, "Partitions of the job").get_by_role("row").nth(1)
+    expect(first).to_contain_text("region='us'")
+    expect(first).to_contain_text("us is wrong")
 
 
 def added_by(folder: Path, version: int) -> list[str]:

@@ -64,7 +64,8 @@ class PlanMetadata:
     without one, whatever there was. `is_relocated`: its position was moved along with a folder before. `on_published`
     is what is to become of what it has read (None: it stays). `skipped` counts by reason what it leaves out;
     `waiting_bytes` and `waiting_oldest_ms` are of that what a later run reads (None: nothing, or not recorded), and
-    `looked_at` is when it was listed, if that was not when its run began.
+    `looked_at` is when it was listed, if that was not when its run began. `part` is the one part of the source that it
+    reads, such as "region='eu'"; None: all.
     """
 
     starts_from: str | None = None
@@ -77,6 +78,7 @@ class PlanMetadata:
     waiting_bytes: int | None = None
     waiting_oldest_ms: int | None = None
     looked_at: str | None = None
+    part: str | None = None
     upstream: WindowMetadata | None = None
 
     @property
@@ -108,6 +110,7 @@ class PlanMetadata:
             waiting_bytes=value_of(stats, "waiting_bytes"),
             waiting_oldest_ms=value_of(stats, "waiting_oldest_ms"),
             looked_at=value_of(stats, "looked_at"),
+            part=value_of(stats, "part"),
             upstream=WindowMetadata.of_stats(stats),
         )
 

@@ -145,6 +145,7 @@ def context_rows(contexts: Mapping[str, ContextState], planned: Mapping[str, Pla
             upstream=upstream_of(state),
             gaps=_gaps(result[ctx].get("gaps")),
             newest_partition=result[ctx].get(NEWEST_PARTITION),
+            reads_parts=ctx in planned and planned[ctx].metadata.part is not None,
         )
         for ctx, state in sorted(contexts.items())
     ]

@@ -13,6 +13,7 @@ from airflow_bookmarks.hooks.bookmark import BookmarkHook
 from airflow_bookmarks.lifecycle.changes.approval import APPROVED, OPEN, Request, requests_or_damage
 from airflow_bookmarks.lifecycle.history.state_values import state_values
 from airflow_bookmarks.lifecycle.inspect.lag import Neighbours
+from airflow_bookmarks.lifecycle.inspect.partitions import by_partition
 from airflow_bookmarks.lifecycle.inspect.runs import row
 from airflow_bookmarks.lifecycle.state.positions import last_plans
 from airflow_bookmarks.plugin.auth import UserScope
@@ -33,6 +34,7 @@ from airflow_bookmarks.plugin.presenters.job_list import JobQuery, Sort, job_lis
 from airflow_bookmarks.plugin.presenters.sharded_job import live_shards
 from airflow_bookmarks.plugin.redaction import hidden_from, with_names_hidden
 from airflow_bookmarks.plugin.scan.child import may_look
+from airflow_bookmarks.plugin.schemas.partitions import PartitionList, PartitionRow
 from airflow_bookmarks.plugin.schemas.responses import (
     ConsumerRow,
     EventList,
@@ -60,6 +62,7 @@ _Told = TypeVar("_Told", Pending, LagList)
 
 _SIDE_RUNS = 20
 _CLOSED_REQUESTS = 20
+_RUNS_OF_PARTITIONS = 1000
 # Of a job whose head can't be read, only its name and owner are known.
 _NOTHING_MORE: dict[str, Any] = {
     "contexts": [], "job_state": {}, "consumers": [], "hidden_consumers": 0, "requests": [], "side_runs": [],
@@ -184,6 +187,14 @@ async def lag_of(request: PageRequestDep, job: JobName) -> LagList:
     return await request.with_files(lambda hook, do: _of_sources(hook, found.key, scope, _lags(hook, do, found.key)))
 
 
+@router.get("/jobs/{job}/partitions")
+async def partitions_of(request: PageRequestDep, job: JobName) -> PartitionList:
+    """Tell what the newest runs of a job have read of each part of a source, those that fail first."""
+    found = await request.readable(job)
+    scope = await request.scope()
+    return await request.store(lambda hook: _partitions(hook.get_conn(), found.key, scope))
+
+
 @router.get("/jobs/{job}/graph")
 async def graph_of(request: PageRequestDep, job: JobName) -> Graph:
     """Tell what a job depends on and what depends on it, as far as the user may look at it."""
@@ -285,6 +296,12 @@ def _runs(store: BookmarkStore, job: str, scope: UserScope, limit: int, before: 
     ]
     result = RunList(runs=rows, next=str(page[-1][0]) if more else None)
     return with_names_hidden(store, scope, result, head.contexts)
+
+
+def _partitions(store: BookmarkStore, job: str, scope: UserScope) -> PartitionList:
+    rows = [PartitionRow(**row) for row in by_partition(store, job, newest=_RUNS_OF_PARTITIONS)]
+    result = PartitionList(partitions=rows, runs=_RUNS_OF_PARTITIONS)
+    return with_names_hidden(store, scope, result, store.head(job).contexts)
 
 
 def _events(store: BookmarkStore, job: str, scope: UserScope, limit: int, offset: int) -> EventList:

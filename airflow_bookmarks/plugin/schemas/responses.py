@@ -117,7 +117,7 @@ class ContextRow(ResponseModel):
 
     `set_by` is what a person names to set it, None where it can't be set or its kind is not known here; `upstream` is
     the job that it reads. `gaps` is None where nobody looks for them, and `newest_partition` where partitions don't
-    tell their time.
+    tell their time. `reads_parts`: its runs read one part of the source each.
     """
 
     ctx: str
@@ -132,6 +132,7 @@ class ContextRow(ResponseModel):
     upstream: str | None = None
     gaps: Gaps | None = None
     newest_partition: str | None = None
+    reads_parts: bool = False
 
 
 class ConsumerRow(ResponseModel):

@@ -19,7 +19,8 @@ from airflow_bookmarks.sources.delta.source import KIND, DeltaSource
 from airflow_bookmarks.sources.kind import SourceKind
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
+    from typing import Any
 
     from airflow_bookmarks.core.ledger.file_ledger import Load
     from airflow_bookmarks.core.order import Order
@@ -83,6 +84,11 @@ class DeltaKind(SourceKind[DeltaPlan]):
         if left is None or left.looked_by != execution:
             return ()
         return [PlanPart(left.column, value) for value in left.marks]
+
+    def reached(self, stats: Mapping[str, Any]) -> str | None:
+        """Return the version; see `SourceKind.reached`."""
+        until = stats.get("version_until")
+        return None if until is None else f"version {until}"
 
     def page(self, body: bytes, offset: int, limit: int) -> tuple[int, Listing] | None:
         """Return the data files that a plan names; None where it names versions alone. See `SourceKind.page`."""

@@ -16,7 +16,8 @@ from airflow_bookmarks.sources.iceberg.source import KIND, IcebergSource, positi
 from airflow_bookmarks.sources.kind import SourceKind
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
+    from typing import Any
 
     from airflow_bookmarks.core.ledger.file_ledger import Load
     from airflow_bookmarks.core.order import Order
@@ -79,6 +80,11 @@ class IcebergKind(SourceKind[IcebergPlan]):
         if left is None or left.looked_by != execution:
             return ()
         return [PlanPart(left.column, value) for value in left.marks]
+
+    def reached(self, stats: Mapping[str, Any]) -> str | None:
+        """Return the snapshot; see `SourceKind.reached`."""
+        until = stats.get("snapshot_until")
+        return None if until is None else f"snapshot {until}"
 
     def watermark(self, position: bytes, load: Load) -> str | None:
         """Return the time of the snapshot; see `SourceKind.watermark`."""

@@ -23,7 +23,8 @@ from airflow_bookmarks.sources.kind import SourceKind
 from airflow_bookmarks.sources.source import PlanInput
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
+    from typing import Any
 
     from airflow_bookmarks.core.ledger.file_ledger import Load
     from airflow_bookmarks.core.position import Position
@@ -102,6 +103,11 @@ class TableKind(SourceKind[TablePlan]):
     def part_of(self, plan: TablePlan) -> PlanPart | None:
         """Return the value whose rows a plan reads; see `SourceKind.part_of`."""
         return plan.part
+
+    def reached(self, stats: Mapping[str, Any]) -> str | None:
+        """Return the values of the last row's keys; see `SourceKind.reached`."""
+        until = stats.get("until")
+        return None if until is None else ", ".join(map(str, until))
 
     def parts_left(self, position: bytes, execution: str) -> Sequence[PlanPart]:
         """Return the values that an execution has left; see `SourceKind.parts_left`."""

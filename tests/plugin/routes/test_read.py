@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -22,6 +23,7 @@ from airflow_bookmarks.store.table import Attributes, Delete, Key, Put, Update
 from tests.airflow.conftest import World
 from tests.lifecycle.shop import FILES, short_lease
 from tests.plugin.conftest import API, Site, run_of_dag, three_runs
+from tests.sources.delta.regions import put, read_by_region
 
 pytestmark = [pytest.mark.airflow, pytest.mark.xdist_group("plugin")]
 
@@ -353,6 +355,27 @@ def test_files_of_a_run(site: Site, world: World, dags: object) -> None:
     assert {"ctx", "path", "bytes", "modified_at", "state"} == told["files"][0].keys()
     assert site.as_user("vera").get(f"{API}/jobs/{job}/runs/9/files").json()["error"] == "RunUnknownError"
     assert site.as_user("vera").get(f"{API}/jobs/{job}/runs/0/files").status_code == 422
+
+
+def test_partitions_of_a_job_come_with_those_that_fail_first(site: Site, world: World, tmp_path: Path) -> None:
+    job, table = "flights.orders", str(tmp_path / "orders")
+    put(table, (1, "eu"), (2, "us"))
+    identity = RunIdentity("flights/manual__1/orders", 1, dag_id="flights", task_id="orders")
+    read_by_region(world.store, job, table, "us", identity=identity)
+
+    told = get(site, f"/jobs/{job}/partitions")
+
+    assert [(row["partition"], row["error"]) for row in told["partitions"]] == [
+        ("region='us'", "us is wrong"),
+        ("region='eu'", None),
+    ]
+    assert [context["reads_parts"] for context in get(site, f"/jobs/{job}")["contexts"]] == [True]
+
+
+def test_job_that_reads_its_sources_whole_has_no_partitions(site: Site, world: World) -> None:
+    job = three_runs(world)
+    assert get(site, f"/jobs/{job}/partitions")["partitions"] == []
+    assert [context["reads_parts"] for context in get(site, f"/jobs/{job}")["contexts"]] == [False]
 
 
 def test_events_come_newest_first(site: Site, world: World) -> None:

@@ -14,6 +14,7 @@ export type GraphRead = Schemas["GraphRead"];
 export type Job = Schemas["Job"];
 export type JobRow = Schemas["JobRow"];
 export type LagRow = Schemas["LagRow"];
+export type PartitionRow = Schemas["PartitionRow"];
 export type Me = Schemas["Me"];
 export type OwnershipPreview = Schemas["OwnershipPreview"];
 export type Pending = Schemas["Pending"];

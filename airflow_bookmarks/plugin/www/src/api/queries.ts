@@ -115,6 +115,15 @@ export function useLag(job: string, isWanted: boolean) {
   });
 }
 
+/** What runs have read of each part of a source. It goes through many runs, so a person asks for it. */
+export function usePartitions(job: string, isWanted: boolean) {
+  return useQuery({
+    queryKey: ["job", job, "partitions"],
+    queryFn: ({ signal }) => take(client.GET("/api/v1/jobs/{job}/partitions", { params: { path: { job } }, signal })),
+    enabled: isWanted,
+  });
+}
+
 export function useGraph(job: string) {
   return useQuery({
     queryKey: ["job", job, "graph"],

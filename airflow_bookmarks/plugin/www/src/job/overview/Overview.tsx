@@ -4,6 +4,7 @@ import { Consumers } from "./Consumers";
 import { Contexts } from "./Contexts";
 import { Lags } from "./Lags";
 import { NextRun } from "./NextRun";
+import { Partitions } from "./Partitions";
 import { SideRuns } from "./SideRuns";
 import { StateValues } from "./StateValues";
 
@@ -13,6 +14,7 @@ export function Overview({ job }: { job: Job }) {
     <Stack gap={6}>
       <Contexts contexts={job.contexts} />
       <StateValues values={job.job_state} />
+      {job.contexts.some((context) => context.reads_parts) && <Partitions job={job.job} />}
       <NextRun job={job.job} />
       <Lags job={job.job} />
       <Consumers job={job} />

@@ -1,0 +1,73 @@
+import { Table, Text } from "@chakra-ui/react";
+import type { PartitionRow } from "../../api/model";
+import { usePartitions } from "../../api/queries";
+import { Ago } from "../../parts/Ago";
+import { ScrollTable } from "../../parts/ScrollTable";
+import { StateBadge } from "../../parts/StateBadge";
+import { inFull } from "../../words/number";
+import { OnDemand } from "./OnDemand";
+
+const COLUMNS = [
+  { title: "Partition" },
+  { title: "State" },
+  { title: "Position" },
+  { title: "Last run", isNumber: true },
+  { title: "Committed" },
+  { title: "Files", isNumber: true },
+  { title: "Rows", isNumber: true },
+];
+
+/** What runs have read of each part of a source, those that fail first. */
+export function Partitions({ job }: { job: string }) {
+  return (
+    <OnDemand
+      title="Partitions"
+      hint="How far each partition is read, by a run of its own. One that failed stays where it was."
+      job={job}
+      useAnswer={usePartitions}
+    >
+      {({ partitions, runs }) => (
+        <>
+          <ScrollTable caption="Partitions of the job" columns={COLUMNS}>
+            {partitions.map((each) => (
+              <PartitionLine key={`${each.ctx} ${each.partition}`} partition={each} />
+            ))}
+          </ScrollTable>
+          <Text fontSize="sm" color="fg.muted">
+            By the newest {inFull(runs)} runs.
+          </Text>
+        </>
+      )}
+    </OnDemand>
+  );
+}
+
+function PartitionLine({ partition }: { partition: PartitionRow }) {
+  return (
+    <Table.Row>
+      <Table.Cell minW="10rem" whiteSpace="normal" overflowWrap="anywhere">
+        {partition.partition}
+        <Text fontSize="xs" color="fg.muted">
+          {partition.ctx}
+        </Text>
+      </Table.Cell>
+      <Table.Cell minW="10rem" whiteSpace="normal" overflowWrap="anywhere">
+        {partition.failed_since == null ? (
+          <StateBadge state="OK" />
+        ) : (
+          <>
+            <StateBadge state="FAILED" /> since <Ago at={partition.failed_since} />
+            <Text fontSize="xs">{partition.error}</Text>
+          </>
+        )}
+      </Table.Cell>
+      <Table.Cell>{partition.position ?? "–"}</Table.Cell>
+      <Table.Cell textAlign="end">{partition.last_run ?? "–"}</Table.Cell>
+      <Table.Cell>
+        <Ago at={partition.committed_at} />
+      </Table.Cell>
+      <Table.Cell textAlign="end">{partition.files == null ? "–" : inFull(partition.files)}</Table.Cell>
+      <Table.Cell textAlign="end">{partition.rows == null ? "–" : inFull(partition.rows)}</Table.Cell>
+    </Table.Row>
+  );
+}
