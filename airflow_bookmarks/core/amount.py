@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
 FILES = "files"
+ROWS = "rows"
 UNIT, COUNT = "unit", "count"  # among the stats of a plan whose unit is not files
 _PLURALS = frozenset({FILES, "rows"})
 

@@ -140,6 +140,7 @@ KNOWN: Mapping[str, tuple[Check, str]] = {
     "skipped": (is_map_of(is_size), "no map of counts"),
     "partitions": (is_map_of(is_size), "no map of counts"),
     "part": _TEXT,
+    "planned_rows": _SIZE_OR_NONE,
     "partition_types": (is_map_of(is_text), "no map of texts"),
     "partition_by": (is_texts, "no list of texts"),
     "upsert_keys": (is_texts, "no list of texts"),

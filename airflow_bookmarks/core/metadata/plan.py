@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from airflow_bookmarks.core.amount import FILES, Amount
+from airflow_bookmarks.core.amount import FILES, ROWS, Amount
 from airflow_bookmarks.core.errors import StateCorruptError
 from airflow_bookmarks.core.metadata.known import value_of
 
@@ -65,7 +65,7 @@ class PlanMetadata:
     is what is to become of what it has read (None: it stays). `skipped` counts by reason what it leaves out;
     `waiting_bytes` and `waiting_oldest_ms` are of that what a later run reads (None: nothing, or not recorded), and
     `looked_at` is when it was listed, if that was not when its run began. `part` is the one part of the source that it
-    reads, such as "region='eu'"; None: all.
+    reads, such as "region='eu'"; None: all. `planned_rows` are how many rows it reads; None: its source does not tell.
     """
 
     starts_from: str | None = None
@@ -79,6 +79,7 @@ class PlanMetadata:
     waiting_oldest_ms: int | None = None
     looked_at: str | None = None
     part: str | None = None
+    planned_rows: int | None = None
     upstream: WindowMetadata | None = None
 
     @property
@@ -99,18 +100,20 @@ class PlanMetadata:
         """
         for name in ("files", "bytes"):
             value_of(stats, name)
+        amount = Amount.of_stats(stats)
         return cls(
             starts_from=value_of(stats, "starts_from"),
             starts_over=value_of(stats, "starts_over", default=False),
             is_relocated="moved_from" in stats,
             on_published=value_of(stats, "on_published"),
-            amount=Amount.of_stats(stats),
+            amount=amount,
             skipped=value_of(stats, "skipped", {}),
             quarantined=value_of(stats, "quarantined", 0),
             waiting_bytes=value_of(stats, "waiting_bytes"),
             waiting_oldest_ms=value_of(stats, "waiting_oldest_ms"),
             looked_at=value_of(stats, "looked_at"),
             part=value_of(stats, "part"),
+            planned_rows=amount.count if amount.unit == ROWS else value_of(stats, "planned_rows"),
             upstream=WindowMetadata.of_stats(stats),
         )
 

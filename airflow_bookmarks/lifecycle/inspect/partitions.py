@@ -64,13 +64,11 @@ class _Partition:
             self._note_read(run, entry)
 
     def _note_read(self, run: Run, entry: PlanEntry) -> None:
-        counted = run.metrics.get("contexts", {}).get(self.ctx, {}).get("rows")
-        amount = entry.metadata.amount
-        planned = amount.count if amount.unit == "rows" else entry.stats.get("planned_rows")
-        kind = find_kind(entry.kind)
+        measured, kind = run.measured(self.ctx), find_kind(entry.kind)
+        counted = None if measured is None else measured.rows
         self.runs += 1
         self.files = sum_of((self.files, entry.metadata.files))
-        self.rows = sum_of((self.rows, planned if counted is None else counted))
+        self.rows = sum_of((self.rows, entry.metadata.planned_rows if counted is None else counted))
         self.last, self.position = run, None if kind is None else kind.reached(entry.stats)
         self.failed_since = self.error = None
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from airflow_bookmarks.core.amount import Amount
+from airflow_bookmarks.core.amount import ROWS, Amount
 from airflow_bookmarks.core.database.key import watermark_of
 from airflow_bookmarks.core.database.windows.trail import Trail
 from airflow_bookmarks.core.database.windows.window import KeyWindow, Mark, TableKeys
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-ROWS = "rows"  # the unit of plans
 _VERSION = 2
 _PLAIN_VERSION = 1  # of what has no trail, and no values by themselves: earlier versions of this package read it
 _MOST_SEEN = 16  # earlier ends that a position keeps

@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from airflow_bookmarks.core.amount import Amount
+from airflow_bookmarks.core.amount import ROWS, Amount
 from airflow_bookmarks.core.order import TIME
 from airflow_bookmarks.core.position import Position
 from airflow_bookmarks.sources.snapshot.snapshot import ChangeCounts, TableSnapshot
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-ROWS = "rows"  # the unit of plans
 _VERSION = 1
 
 
