@@ -717,6 +717,7 @@ def test_next_job_is_told_where_what_a_run_wrote_is_gone(
         follow(lake)
 
 
+@pytest.mark.needs("own sessions")
 def test_next_job_is_told_to_read_the_changes_of_an_upsert(lake: Lake, table: Table) -> None:
     with lake.job() as job:
         job.write(people(lake, (1, "a", 1)), "out").upsert("id").delta(table.path)

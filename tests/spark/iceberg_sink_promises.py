@@ -466,9 +466,8 @@ def test_next_job_is_told_where_what_a_run_wrote_is_gone(
         follow(lake)
 
 
+@pytest.mark.needs("own sessions")
 def test_next_job_is_told_to_read_the_changes_of_an_upsert(lake: Lake, table: Table) -> None:
-    if not has_own_sessions(lake.spark):
-        pytest.skip("no sessions with a conf of their own: this Spark Connect can't make one")
     lake.put("a.txt", "a")
     with lake.job() as job:
         job.write(lake.read(job), "out").upsert("value").iceberg(table.name)

@@ -20,7 +20,7 @@ class DescribedTable:
 
     Attributes:
         provider: The format, in lower case, such as "delta"; "" for a view.
-        name: The full name, "catalog.namespace.table", as formats with catalogs of their own tell it; "" for others.
+        name: The full name, "catalog.namespace.table"; "" where nothing is told of it.
         location: The folder; "" for a view.
         partitions: Columns and transforms, as SQL writes them.
         properties: Those of the table; none where they were not asked for.
@@ -50,8 +50,21 @@ class DescribedTable:
         columns = tuple(takewhile(lambda each: each[0] and not each[0].startswith("# "), told))
         after = list(dropwhile(lambda each: each[0] != _DETAILS, told))
         details = dict(after)
-        provider, name, location = (details.get(each, "") for each in ("Provider", "Name", "Location"))
-        return cls(provider.lower(), name, location, partitions_of(told), properties, columns, details)
+        provider, location = (details.get(each, "") for each in ("Provider", "Location"))
+        return cls(provider.lower(), name_of(details), location, partitions_of(told), properties, columns, details)
+
+
+def name_of(details: Mapping[str, str]) -> str:
+    """Return the full name of a table by its details: before Spark 4.2 tables of some formats tell it as one.
+
+    Example:
+        >>> name_of({"Catalog": "spark_catalog", "Database": "sales", "Table": "orders"})
+        'spark_catalog.sales.orders'
+    """
+    if "Name" in details:
+        return details["Name"]
+    parts = (details.get(each, "") for each in ("Catalog", "Database", "Table"))
+    return ".".join(part for part in parts if part)
 
 
 def partitions_of(described: Sequence[tuple[str, str]]) -> tuple[str, ...]:
