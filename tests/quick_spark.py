@@ -4,7 +4,8 @@ Most live for seconds: the second compiler and the parallel garbage collector of
 and so does Spark's own compiler, which writes and compiles Java for each query. `make test` and `make matrix` keep the
 classes that Spark loads in an archive, which a process maps as it is.
 
-With `SPARK_TESTS_CODEGEN=1` queries are compiled, as a user's are: so `make test-all` and `make matrix` run.
+With `SPARK_TESTS_CODEGEN=1` queries are compiled, as a user's are: so `make test-all` runs, and `make matrix` but for
+Spark Connect.
 """
 
 from __future__ import annotations

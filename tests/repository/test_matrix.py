@@ -320,6 +320,12 @@ def test_tests_of_a_cell_get_its_variables_and_the_python_of_its_driver(tmp_path
     assert found["CLUSTERS_PYTHON"] == str(_ROOT / ".matrix" / "spark-3.5" / "bin" / "python")
 
 
+def test_each_spark_compiles_queries_in_one_of_its_cells(tmp_path: Path) -> None:
+    compiled = {cell.row for cell in CELLS if variables(cell, tmp_path).get("SPARK_TESTS_CODEGEN") == "1"}
+    assert {cell.row.partition(",")[0] for cell in CELLS} <= compiled
+    assert not any("Connect" in row for row in compiled)
+
+
 def test_override_with_an_extra_replaces_the_pin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(environment, "ROOT", tmp_path)
     (tmp_path / "constraints.txt").write_text("pyspark==4.1.3\npyspark-client==4.1.3\n")

@@ -40,6 +40,7 @@ class Cell:
         is_wheel: Whether it is installed as users do: its wheel, by the command of README.md, into an environment that
             has Airflow already, in the versions of a file of constraints.
         is_thorough: Whether its tests marked thorough are always run.
+        is_compiled: Whether Spark compiles queries, as a user's does.
     """
 
     name: str
@@ -55,6 +56,7 @@ class Cell:
     has_project: bool = False
     is_wheel: bool = False
     is_thorough: bool = False
+    is_compiled: bool = True
 
 
 def _classic(spark: str, version: str, *overrides: str, python: str = "3.11") -> Cell:
@@ -78,6 +80,7 @@ def _connect(spark: str, version: str, *overrides: str) -> Cell:
         name=f"spark-{spark}-connect",
         row=f"{spark}, Connect",
         environment=environment,
+        is_compiled=False,  # that the server does, whose Spark has a cell of its own
     )
 
 

@@ -93,7 +93,7 @@ def variables(cell: Cell, folder: Path) -> dict[str, str]:
     kept = {name: value for name, value in os.environ.items() if name not in hidden}
     path = f"{folder / 'bin'}{os.pathsep}{os.environ['PATH']}"
     more = {} if cell.has_project else {"PYTHONPATH": str(ROOT)}
-    compiled = {"SPARK_TESTS_CODEGEN": "1"}  # queries are compiled, as a user's are
+    compiled = {"SPARK_TESTS_CODEGEN": "1"} if cell.is_compiled else {}
     programs = {"PATH": path, "PYSPARK_PYTHON": python, "PYSPARK_DRIVER_PYTHON": python}
     driver = {"CLUSTERS_PYTHON": str(folder_of(cell.driver) / "bin" / "python")} if cell.driver else {}
     return {**kept, **more, **compiled, **programs, **driver, **dict(cell.environment)}
