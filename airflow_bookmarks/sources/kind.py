@@ -155,7 +155,7 @@ class SourceKind(ABC, Generic[P]):
         return None
 
     def locations(self, plan: P, source: SourceRef) -> Sequence[str]:
-        """Return where a plan reads, for catalogues: URIs, or paths."""
+        """Return where a plan reads, for catalogs: URIs, or paths."""
         return ()
 
     def files_of(self, plan: P) -> Listing | None:

@@ -504,7 +504,7 @@ class BookmarkedReader(ByFormat):
         Commits that change no row (OPTIMIZE, VACUUM, columns, properties) are no news.
 
         Args:
-            table: its folder ("/lake/orders", "s3a://lake/orders"), or its name in Spark's catalogue ("shop.orders").
+            table: its folder ("/lake/orders", "s3a://lake/orders"), or its name in Spark's catalog ("shop.orders").
             changes: read the change feed: rows with `_change_type` ("insert", "update_preimage", "update_postimage",
                 "delete"), `_commit_version`, by which they are in order, and `_commit_timestamp`; the deletes as
                 `frame.deletes` as well. The table needs `delta.enableChangeDataFeed`.

@@ -67,7 +67,7 @@ def is_taken(dialect: DialectName, given: str, declared: str) -> bool:
     Args:
         dialect: of the table.
         given: the type in the frame.
-        declared: the type in the table, as its catalogue has it.
+        declared: the type in the table, as its catalog has it.
 
     Example:
         >>> is_taken("postgresql", "string", "integer"), is_taken("mariadb", "string", "decimal(10,2)")

@@ -21,7 +21,7 @@ DialectName: TypeAlias = str  # a kind of database, as a JDBC URL names it
 
 @dataclass(frozen=True, slots=True)
 class TableColumn:
-    """A column as the catalogue of a database has it. `is_generated` tells that the database counts its values up.
+    """A column as the catalog of a database has it. `is_generated` tells that the database counts its values up.
 
     `cached` is how many values each session takes ahead: a later transaction may then use a lower one.
     """

@@ -6,7 +6,7 @@ import re
 
 from airflow_bookmarks.core.errors import OptionError
 
-_MOST_PARTS = 3  # catalogue, schema, table
+_MOST_PARTS = 3  # catalog, schema, table
 _PART = re.compile(r"""\s*(?:"((?:[^"]|"")+)"|`((?:[^`]|``)+)`|\[([^\]]+)\]|([^\s".`\[\]()';]+))\s*(?:\.|$)""")
 
 

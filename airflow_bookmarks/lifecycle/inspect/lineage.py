@@ -1,4 +1,4 @@
-"""Lineage of one run: what it read, of which window, and what it wrote; for data catalogues."""
+"""Lineage of one run: what it read, of which window, and what it wrote; for data catalogs."""
 
 from __future__ import annotations
 

@@ -102,7 +102,7 @@ class FrameColumns:
     def _check_needed(self, database: Database, matched: Sequence[str]) -> None:
         columns = [(name, "") for name in matched]
         if is_mysql(database.dialect) and self._code_of(database, columns) != assignment.NO_DEFAULT:
-            return  # what has a default all the same, the server knows better than its catalogue
+            return  # what has a default all the same, the server knows better than its catalog
         query = catalog.needed_query(database.dialect, self.target.table)
         needed = [(name, kind) for name, kind in ([] if query is None else database.rows(query)) if name not in matched]
         if needed:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from airflow_bookmarks.sources.delta.commit import Action, DeltaCommit
     from airflow_bookmarks.sources.delta.log import DeltaLog
 
-# With these, commits are kept by a catalogue, and a log lacks the newest of them.
+# With these, commits are kept by a catalog, and a log lacks the newest of them.
 _OF_CATALOGUES = ("catalogManaged", "catalogOwned-preview", "coordinatedCommits-preview")
 
 
@@ -54,13 +54,13 @@ class TableState:
         """Make sure that the log has all commits of the table.
 
         Raises:
-            SourceError: a catalogue keeps the newest ones.
+            SourceError: a catalog keeps the newest ones.
         """
         features = {*(self.protocol.get("readerFeatures") or ()), *(self.protocol.get("writerFeatures") or ())}
         kept = sorted(features.intersection(_OF_CATALOGUES))
         if kept:
             raise SourceError(
-                f"the commits of the Delta table {table!r} are kept by a catalogue ({', '.join(kept)}), so its log "
+                f"the commits of the Delta table {table!r} are kept by a catalog ({', '.join(kept)}), so its log "
                 "does not tell what is new. Nothing was read or changed. Read it whole with spark.read, or drop the "
                 "feature from the table."
             )

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
     from airflow_bookmarks.core.database.dialect import Dialect, TableColumn
     from airflow_bookmarks.core.database.key import KeyValues
-    from airflow_bookmarks.sources.jdbc.catalogue import Description
+    from airflow_bookmarks.sources.jdbc.catalog import Description
     from airflow_bookmarks.sources.jdbc.options import TableOptions
     from airflow_bookmarks.sources.jdbc.position import EarlierEnd, TablePosition
     from airflow_bookmarks.sources.jdbc.queries import Queries

@@ -22,7 +22,7 @@ from airflow_bookmarks.core.database.windows.window import KeyWindow
 from airflow_bookmarks.core.errors import OptionError
 from airflow_bookmarks.core.plan import PlanPart
 from airflow_bookmarks.core.selection.reason import SETTLING
-from airflow_bookmarks.sources.jdbc.catalogue import column_named
+from airflow_bookmarks.sources.jdbc.catalog import column_named
 from airflow_bookmarks.sources.jdbc.ends import MOST_COUNTED
 from airflow_bookmarks.sources.jdbc.planner import TablePlanner
 from airflow_bookmarks.sources.jdbc.position import TablePlan, TablePosition
@@ -31,7 +31,7 @@ from airflow_bookmarks.sources.part_loop import MOST_PARTS, PartsLeft, check_not
 if TYPE_CHECKING:
     from airflow_bookmarks.core.database.dialect import TableColumn
     from airflow_bookmarks.core.database.windows.window import Mark
-    from airflow_bookmarks.sources.jdbc.catalogue import Description
+    from airflow_bookmarks.sources.jdbc.catalog import Description
     from airflow_bookmarks.sources.part_loop import PartLoop
     from airflow_bookmarks.sources.source import PlanInput
 

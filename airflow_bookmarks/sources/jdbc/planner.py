@@ -19,7 +19,7 @@ from airflow_bookmarks.core.database.windows.window import (
 from airflow_bookmarks.core.errors import OptionError, SourceError
 from airflow_bookmarks.core.selection.reason import BEFORE_START, NO_KEY, NOT_COMPARED, OVER_BOUND, SETTLING
 from airflow_bookmarks.core.text.count import counted
-from airflow_bookmarks.sources.jdbc.catalogue import (
+from airflow_bookmarks.sources.jdbc.catalog import (
     check_same,
     describe,
     server_identity,
@@ -32,7 +32,7 @@ from airflow_bookmarks.sources.jdbc.position import EarlierEnd, TablePlan, Table
 
 if TYPE_CHECKING:
     from airflow_bookmarks.core.rules.start import Start
-    from airflow_bookmarks.sources.jdbc.catalogue import Description
+    from airflow_bookmarks.sources.jdbc.catalog import Description
     from airflow_bookmarks.sources.source import PlanInput
 
 log = logging.getLogger(__name__)

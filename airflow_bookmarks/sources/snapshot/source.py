@@ -21,7 +21,7 @@ from airflow_bookmarks.core.run import SourceRef
 from airflow_bookmarks.core.selection.reason import BEFORE_START
 from airflow_bookmarks.core.text.instant import to_text
 from airflow_bookmarks.databases.dialects import dialect_named
-from airflow_bookmarks.sources.jdbc.catalogue import server_identity
+from airflow_bookmarks.sources.jdbc.catalog import server_identity
 from airflow_bookmarks.sources.jdbc.settling import now
 from airflow_bookmarks.sources.snapshot.position import SnapshotPlan, SnapshotPosition
 from airflow_bookmarks.sources.snapshot.snapshot import ChangeCounts, TableSnapshot, missing, opened

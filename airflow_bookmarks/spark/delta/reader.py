@@ -51,13 +51,13 @@ def check_delta(spark: SparkSession, label: str) -> None:
             return
         raise OptionError(
             f"{label}: this Spark {spark.version} has no Delta. Nothing was read or changed. Start it with the package "
-            "io.delta:delta-spark for its version, and with Delta's session extension and catalogue: see 'Delta Lake "
+            "io.delta:delta-spark for its version, and with Delta's session extension and catalog: see 'Delta Lake "
             "tables'."
         ) from error
 
 
 def location_of(spark: SparkSession, name: str, label: str) -> str:
-    """Return the folder of a table of Spark's catalogue.
+    """Return the folder of a table of Spark's catalog.
 
     Raises:
         SourceError: there is no such table, or it is no Delta table.

@@ -284,7 +284,7 @@ def test_line_of_a_commit_that_is_no_action_is_an_error_of_the_source(table: Tab
             runs.run()
 
 
-def test_table_whose_catalogue_keeps_its_commits_is_refused(table: Table, runs: Runs) -> None:
+def test_table_whose_catalog_keeps_its_commits_is_refused(table: Table, runs: Runs) -> None:
     runs.run()
     protocol = {"minReaderVersion": 3, "minWriterVersion": 7, "readerFeatures": ["catalogManaged"]}
     table.append(1)
@@ -292,7 +292,7 @@ def test_table_whose_catalogue_keeps_its_commits_is_refused(table: Table, runs: 
     table.commit(1, {"protocol": protocol}, {"add": add})
     for position in (runs.position, None):
         runs.position = position
-        with pytest.raises(SourceError, match="kept by a catalogue"):
+        with pytest.raises(SourceError, match="kept by a catalog"):
             runs.run()
 
 

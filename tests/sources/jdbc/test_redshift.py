@@ -1,4 +1,4 @@
-"""What Redshift shares with PostgreSQL, from which it comes, runs there: its catalogue, texts, literals and windows."""
+"""What Redshift shares with PostgreSQL, from which it comes, runs there: its catalog, texts, literals and windows."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from airflow_bookmarks.core.database.key import KeyColumn, KeyType
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-# Not text: a database or a column may compare it without regard to case, and the catalogue does not tell.
+# Not text: a database or a column may compare it without regard to case, and the catalog does not tell.
 _TYPES = {
     **dict.fromkeys(("smallint", "integer", "bigint"), KeyType.INTEGER),
     "numeric": KeyType.DECIMAL,

@@ -25,7 +25,7 @@ from airflow_bookmarks.core.run import RunKey
 
 FOLDER = Path(__file__).parent / "golden"
 PARTS = ("Sales 2013", "Order `\"]' Lines")  # every mark by which any database quotes
-# As the catalogue of each database has them; the first of each type that can be a key.
+# As the catalog of each database has them; the first of each type that can be a key.
 DECLARED: dict[str, tuple[str, ...]] = {
     "postgresql": (
         "bigint",

@@ -1,4 +1,4 @@
-"""What the catalogue of a database says of a table: its columns, and by which of them its rows can be read."""
+"""What the catalog of a database says of a table: its columns, and by which of them its rows can be read."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Description:
-    """The keys of a relation, and its columns as the catalogue has them; of a query only those that are keys."""
+    """The keys of a relation, and its columns as the catalog has them; of a query only those that are keys."""
 
     table: TableKeys
     columns: tuple[TableColumn, ...]
