@@ -69,7 +69,7 @@ def query_of(frame: DataFrame) -> Query:
         frame.createTempView(name)
         try:
             # The name is our own.
-            rows = frame.sparkSession.sql(f"EXPLAIN EXTENDED SELECT * FROM {name}").collect()  # noqa: S608
+            rows = frame.sparkSession.sql(f"EXPLAIN EXTENDED SELECT * FROM {name}").collect()  # noqa: S608 (own name)
         finally:
             frame.sparkSession.catalog.dropTempView(name)
     except SPARK_ERRORS:

@@ -20,7 +20,7 @@ _MOST_PART_BYTES = 256 * 1024**2
 def columns_of(files: Listing) -> dict[str, Any]:
     """Return the columns `path`, `size`, `time` (ms) and `etag` (or null), and the `base` that all paths begin with."""
     # Character by character on purpose: the longest common text, not the longest common folder.
-    base = os.path.commonprefix(list(files.paths)) if len(files) else ""  # noqa: RUF071
+    base = os.path.commonprefix(list(files.paths)) if len(files) else ""  # noqa: RUF071 (of texts)
     return {
         "base": base,
         "path": [p[len(base) :] for p in files.paths],

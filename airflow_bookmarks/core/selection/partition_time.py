@@ -100,7 +100,7 @@ def _span(numbers: list[int]) -> Span | None:
     if len(numbers) > len(_UNITS):
         return None
     try:
-        start = datetime(*[*numbers, 1, 1][: max(3, len(numbers))])  # type: ignore[arg-type]  # noqa: DTZ001
+        start = datetime(*[*numbers, 1, 1][: max(3, len(numbers))])  # type: ignore[arg-type]  # noqa: DTZ001 (no zone)
         return Span(start, _next(start, _UNITS[len(numbers) - 1]))
     except (ValueError, OverflowError):  # no such month, or the end of time
         return None

@@ -140,7 +140,7 @@ class HdfsSettings:
             return self._by_default(host)
         found = Address.of(text, is_secure=self._protocol == "https")
         # It listens on all of its addresses, which is no address to connect to.
-        return Address(host, found.port, found.is_secure) if found.host == "0.0.0.0" else found  # noqa: S104
+        return Address(host, found.port, found.is_secure) if found.host == "0.0.0.0" else found  # noqa: S104 (as read)
 
     def _by_default(self, host: str) -> Address:
         return Address.of(host, is_secure=self._protocol == "https")

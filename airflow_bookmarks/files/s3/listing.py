@@ -277,7 +277,7 @@ def _beginnings_ahead(fetch: Fetch, prefix: str, cursor: str, until: str | None)
 
 def _common(one: str, other: str) -> str:
     # Character by character on purpose: keys have no folders of their own.
-    return os.path.commonprefix([one, other])  # noqa: RUF071
+    return os.path.commonprefix([one, other])  # noqa: RUF071 (of texts, and not of folders)
 
 
 def _next_character(character: str) -> str | None:
