@@ -474,17 +474,17 @@ def test_values_that_failed_before_a_rollback_are_read_from_where_the_table_went
     ],
 )
 def test_values_of_other_types_are_told_apart(lake: Lake, orders: Orders, type: str, values: tuple[str, str]) -> None:
-    orders.make(f"id INT, p {type}", "PARTITIONED BY (p)")
+    orders.make(f"id INT, `the p` {type}", "PARTITIONED BY (`the p`)")
     for number, value in enumerate(values):
         orders.run(f"INSERT INTO {{table}} VALUES ({number}, CAST('{value}' AS {type}))")
     if find_spec("pyiceberg") is not None:
         detail = IcebergSession(lake.spark).detail(orders.name)
-        told = PyIcebergTable(orders.name, detail.location if detail else "").parts("p", WholeTable(orders.ids[-1]))
+        told = PyIcebergTable(orders.name, detail.location if detail else "").parts("the p", WholeTable(orders.ids[-1]))
         assert set(told) == set(values)
     seen: list[list[str]] = []
     for part in lake.job().partitions("orders"):
         with part:
-            rows = read(part, orders.name, per="p").selectExpr("CAST(p AS STRING) AS p").collect()
+            rows = read(part, orders.name, per="the p").selectExpr("CAST(`the p` AS STRING) AS p").collect()
             seen += [[row["p"] for row in rows]] if rows else []
     assert seen == [[value] for value in sorted(values)]
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql.functions import col, lit
 
 from airflow_bookmarks.core.errors import OptionError, SourceMissingError
+from airflow_bookmarks.core.text.catalog_name import quoted
 from airflow_bookmarks.files.opener import canonical_folder
 from airflow_bookmarks.sources.files.options import FileOptions
 from airflow_bookmarks.sources.files.scan_filter import ScanRoot
@@ -86,7 +87,7 @@ def _part_column(scope: ReadScope, detail: IcebergDetail, column: str) -> str:
     Raises:
         OptionError: the table is not partitioned by it, or its values are not told apart by their text.
     """
-    if column not in detail.partitions:
+    if not {column, quoted(column)} & {*detail.partitions}:
         raise scope.refused(
             f"per={column!r}, and the Iceberg table {detail.target} is partitioned by "
             f"{', '.join(detail.partitions) or 'nothing'}: name one of its partition columns"
