@@ -17,10 +17,8 @@ from pyiceberg.schema import Schema
 from pyiceberg.transforms import IdentityTransform
 from pyiceberg.types import LongType, NestedField, StringType
 
-from airflow_bookmarks.core.errors import SourceError, StateCorruptError
+from airflow_bookmarks.core.errors import SourceError
 from airflow_bookmarks.core.plan import PlanPart
-from airflow_bookmarks.core.rules.start import Start
-from airflow_bookmarks.core.text.deflated import inflated
 from airflow_bookmarks.sources.iceberg.kind import IcebergKind
 from airflow_bookmarks.sources.iceberg.look import PyIcebergTable
 from airflow_bookmarks.sources.iceberg.partitions import IcebergPartitionsSource, PartAmount
@@ -28,9 +26,9 @@ from airflow_bookmarks.sources.iceberg.position import AppendedRows, IcebergPlan
 from airflow_bookmarks.sources.iceberg.source import IcebergSource
 from airflow_bookmarks.sources.part_loop import PartLoop
 from airflow_bookmarks.sources.source import PlanInput
-from airflow_bookmarks.sources.tables.stored_body import decoded
 from airflow_bookmarks.sources.tables.versioned import RowsChangedError, VersionGoneError, VersionOptions
 from tests.sources.iceberg.tables import OwnTable
+from tests.sources.part_promises import PartPromises, read
 
 NAME = "lake.shop.by_region"
 ROWS = pa.schema([("id", pa.int64()), ("region", pa.string())])
@@ -65,26 +63,12 @@ class Orders:
         recipe = IcebergRecipe(NAME, "", VersionOptions(per="region", **self.options))
         return IcebergPartitionsSource(recipe, "job 'x'", seen.log, parts=parts, loop=loop, execution=execution)
 
-    def read(self, *failing: str | None, execution: str = "one", start: str | None = None) -> dict[str | None, int]:
-        """Run a loop; return of each value that was read how many rows it had. Values in `failing` commit nothing."""
-        loop, seen = PartLoop("orders"), dict[str | None, int]()
-        while not loop.is_over:
-            loop.begin()
-            source = self.source(loop, execution)
-            given = PlanInput(self.position) if start is None else PlanInput(self.position, start=Start.of(start))
-            plan = source.plan(given)
-            assert IcebergPlan.decode(plan.encode()) == plan
-            if loop.current is not None:
-                assert plan.part == loop.current
-                assert [piece.part for piece in plan.pieces] == [plan.part]  # type: ignore[union-attr]
-                seen[loop.current.value] = plan.rows or 0
-            after = source.advance(plan)
-            if after is not None and (loop.current is None or loop.current.value not in failing):
-                self.position = after.body
-        return seen
+    def whole(self) -> IcebergSource:
+        return IcebergSource(IcebergRecipe(NAME, ""), "job 'x'", PyIcebergTable(NAME).log)
 
-    def pending(self) -> IcebergPlan:
-        return self.source(None, "").plan(PlanInput(self.position))
+    @property
+    def kind(self) -> IcebergKind:
+        return IcebergKind()
 
 
 @pytest.fixture
@@ -96,85 +80,30 @@ def orders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Orders:
     return made
 
 
-def test_each_value_is_read_once_and_then_what_is_new_in_it(orders: Orders) -> None:
-    assert orders.read() == {"eu": 1, "us": 1, None: 1}
-    assert orders.read(execution="two") == {}
-    orders.put((4, "us"))
-    orders.put((5, "asia"), (6, "us"), (7, "us"))
-    assert (orders.pending().files, orders.pending().rows) == (3, 4)
-    assert orders.read(execution="three") == {"asia": 1, "us": 3}
-    assert orders.pending().is_empty
+class TestPartsOfIceberg(PartPromises):
+    """See `PartPromises`."""
+
+
+def test_plan_reads_the_rows_of_one_value_alone(orders: Orders) -> None:
+    loop = PartLoop("orders")
+    plan = orders.source(loop, "one").plan(PlanInput())
+    assert plan.pieces == (WholeTable(orders.table.metadata.current_snapshot_id, PlanPart("region", "eu")),)
+
+
+def test_rest_is_read_by_the_same_column_alone(orders: Orders) -> None:
+    read(orders, "eu")
+    other = IcebergRecipe(NAME, "", VersionOptions(per="id"))
+    by_id = IcebergPartitionsSource(other, "job 'x'", PyIcebergTable(NAME).log, parts=lambda piece: {})
+    with pytest.raises(SourceError, match="this read has per='id'"):
+        by_id.plan(PlanInput(orders.position))
 
 
 def test_what_lies_between_two_snapshots_is_looked_at_once_for_all_runs_of_a_loop(orders: Orders) -> None:
-    orders.read()
+    read(orders)
     orders.put((4, "us"), (5, "eu"), (6, "asia"))
     orders.looks.clear()
-    assert orders.read(execution="two") == {"asia": 1, "eu": 1, "us": 1}
+    assert read(orders, execution="two") == {"asia": 1, "eu": 1, "us": 1}
     assert len(orders.looks) == 1
-
-
-def test_value_that_failed_is_left_and_read_alone_by_its_retry(orders: Orders) -> None:
-    assert orders.read("eu") == {"eu": 1, "us": 1, None: 1}
-    orders.put((4, "eu"), (5, "us"))
-    assert orders.pending().files == 3
-    assert orders.read() == {"eu": 1}  # what its execution had found, and no more
-    assert orders.read(execution="two") == {"eu": 1, "us": 1}
-
-
-def test_value_that_failed_long_ago_is_read_from_where_it_was(orders: Orders) -> None:
-    orders.read()
-    orders.put((4, "eu"), (5, "us"))
-    orders.read("eu", execution="two")
-    orders.put((6, "eu"))
-    orders.put((7, "us"))
-    assert orders.read("eu", execution="three") == {"eu": 2, "us": 1}
-    assert orders.read(execution="four") == {"eu": 2}
-    assert orders.pending().is_empty
-
-
-def test_all_values_fail_and_nothing_has_moved(orders: Orders) -> None:
-    assert orders.read("eu", "us", None) == {"eu": 1, "us": 1, None: 1}
-    assert orders.position is None
-    assert orders.read(execution="two") == {"eu": 1, "us": 1, None: 1}
-
-
-def test_start_now_reads_what_comes_since(orders: Orders) -> None:
-    assert orders.read(start="now") == {}
-    orders.put((4, "us"))
-    assert orders.read(execution="two") == {"us": 1}
-
-
-def test_watermark_is_the_time_that_all_values_have_reached(orders: Orders) -> None:
-    def watermark() -> str | None:
-        assert orders.position is not None
-        return IcebergKind().watermark(orders.position, lambda names: {})
-
-    orders.read("eu")
-    assert watermark() is None
-    orders.read()
-    first = watermark()
-    assert first is not None
-    orders.put((4, "eu"), (5, "us"))
-    orders.read("us", execution="two")
-    assert watermark() == first
-    orders.read(execution="two")
-    assert (watermark() or "") > first
-
-
-def test_kind_tells_the_part_and_what_an_execution_has_left(orders: Orders) -> None:
-    kind, loop = IcebergKind(), PartLoop("orders")
-    plan = orders.source(loop, "one").plan(PlanInput())
-    assert kind.part_of(plan) == PlanPart("region", "eu")
-    assert plan.stats()["part"] == "region='eu'"
-    assert plan.summary().startswith("processing 1 file of region='eu' of the table as of snapshot ")
-    after = plan.position_from(None)
-    assert after is not None
-    assert set(kind.parts_left(after.body, "one")) == {PlanPart("region", "us"), PlanPart("region", None)}
-    assert kind.parts_left(after.body, "two") == ()
-    assert kind.knows(PlanInput(after.body), plan)
-    later = orders.source(loop, "one").plan(PlanInput(after.body))
-    assert not kind.knows(PlanInput(after.body), later)
 
 
 def test_plans_of_several_values_are_joined_value_by_value(orders: Orders) -> None:
@@ -185,45 +114,23 @@ def test_plans_of_several_values_are_joined_value_by_value(orders: Orders) -> No
     assert plan.pieces == (AppendedRows(1, 3, eu), AppendedRows(3, 5, us))
 
 
-def test_position_with_parts_is_not_read_by_a_version_that_knows_none(orders: Orders) -> None:
-    orders.read("eu")
-    assert orders.position is not None
-    with pytest.raises(StateCorruptError, match="has format 2, and this version reads up to 1"):
-        decoded("position", 1, lambda: inflated(orders.position or b"", "x"), lambda values: values)
-    orders.read()
-    assert inflated(orders.position, "x")["version"] == 1
-
-
-def test_rest_is_read_by_the_same_column_alone(orders: Orders) -> None:
-    orders.read("eu")
-    whole = IcebergSource(IcebergRecipe(NAME, ""), "job 'x'", PyIcebergTable(NAME).log)
-    with pytest.raises(SourceError, match=r"region='eu' are not read as far as the rest, and this read has no per="):
-        whole.plan(PlanInput(orders.position))
-    other = IcebergRecipe(NAME, "", VersionOptions(per="id"))
-    by_id = IcebergPartitionsSource(other, "job 'x'", PyIcebergTable(NAME).log, parts=lambda piece: {})
-    with pytest.raises(SourceError, match="this read has per='id'"):
-        by_id.plan(PlanInput(orders.position))
-    orders.read()
-    assert whole.plan(PlanInput(orders.position)).is_empty
-
-
 def test_changed_rows_are_told_or_left_out(orders: Orders) -> None:
-    orders.read("us")
+    read(orders, "us")
     orders.table.delete("region = 'eu'")
     orders.put((4, "asia"))
     with pytest.raises(RowsChangedError, match="delete"):
-        orders.read(execution="two")
+        read(orders, execution="two")
     orders.options["on_change"] = "ignore"
-    assert orders.read(execution="two") == {"asia": 1, "us": 1}
+    assert read(orders, execution="two") == {"asia": 1, "us": 1}
 
 
 def test_snapshots_that_have_expired_are_told(orders: Orders) -> None:
-    orders.read("eu")
+    read(orders, "eu")
     first = orders.table.metadata.current_snapshot_id
     orders.put((4, "us"))
     orders.table.maintenance.expire_snapshots().by_ids([first]).commit()
     with pytest.raises(VersionGoneError, match=f"behind snapshot {first}.* have expired"):
-        orders.read()  # the retry reads the table as of a snapshot that is gone
+        read(orders)  # the retry reads the table as of a snapshot that is gone
 
 
 def test_files_from_before_the_table_was_partitioned_are_told_without_spark(orders: Orders) -> None:
