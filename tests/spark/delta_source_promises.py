@@ -29,6 +29,7 @@ from airflow_bookmarks.sources.tables.versioned import RowsChangedError, Version
 from airflow_bookmarks.spark import BookmarkedJob
 from airflow_bookmarks.testing.crash import SimulatedCrash
 from airflow_bookmarks.testing.driver import DriverStore
+from tests.spark.following import copied_by_region, in_copy
 from tests.spark.lake import LISTING_KEY, Lake
 from tools.jars import fetch_for_spark
 
@@ -614,25 +615,9 @@ def by_region(lake: Lake, *rows: tuple[int, str | None]) -> None:
     frame.write.format("delta").mode("append").partitionBy("region").save(lake.path("orders"))
 
 
-def copied(lake: Lake, *failing: str | None, crash: str = "nobody", **job: Any) -> list[list[int]]:
-    """Read value by value, and copy each; return the ids of each value that was read. What is in `failing` fails."""
-    seen: list[list[int]] = []
-    for part in lake.job(**job).partitions("orders"):
-        with part:
-            frame = read(part, lake.path("orders"), per="region")
-            rows = frame.select("id", "region").collect()
-            seen += [sorted(row["id"] for row in rows)] if rows else []
-            value = rows[0]["region"] if rows else "nothing"
-            if value == crash:
-                raise KeyboardInterrupt
-            part.write(frame, "copy").parquet(lake.path("copied"))
-            if value in failing:
-                raise ValueError(f"{value} is wrong")
-    return seen
-
-
-def in_copy(lake: Lake) -> list[int]:
-    return sorted(row["id"] for row in lake.spark.read.parquet(lake.path("copied")).collect())
+def copied(lake: Lake, *failing: str | None, **job: Any) -> list[list[int]]:
+    """Read the table region by region: see `copied_by_region`."""
+    return copied_by_region(lake, lambda part: read(part, lake.path("orders"), per="region"), *failing, **job)
 
 
 def test_each_value_of_a_partition_column_is_a_run_with_its_own_commit(lake: Lake) -> None:

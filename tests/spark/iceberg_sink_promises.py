@@ -40,6 +40,7 @@ from airflow_bookmarks.store.bookmark_store import BookmarkStore
 from airflow_bookmarks.testing.crash import SimulatedCrash
 from airflow_bookmarks.testing.sink_conformance import JOB, StagedSinkConformance
 from tests.spark.drivers import Drivers, dies_at
+from tests.spark.following import follow
 from tests.spark.iceberg import Table, iceberg_conf
 from tests.spark.lake import Lake, OpenSession
 
@@ -318,15 +319,6 @@ def test_replay_and_clean_are_refused_with_the_reason(lake: Lake, table: Table) 
 
 
 # ---- read by the next job
-
-
-def follow(lake: Lake, **given: Any) -> list[str]:
-    """Make one run of a job that reads what the other has written to its table; return the lines."""
-    with lake.job("after", **given) as job:
-        frame = job.read("copied").upstream("copy", output="out")
-        lines = sorted(str(row["value"]) for row in frame.collect())
-        job.write(frame.select("value"), "kept").text(lake.path("after"))
-    return lines
 
 
 def test_next_job_reads_exactly_what_each_run_has_written(lake: Lake, table: Table) -> None:

@@ -32,6 +32,7 @@ from airflow_bookmarks.spark import BookmarkedJob
 from airflow_bookmarks.spark.iceberg.session import IcebergSession
 from airflow_bookmarks.testing.crash import SimulatedCrash
 from airflow_bookmarks.testing.driver import DriverStore
+from tests.spark.following import copied_by_region, in_copy
 from tests.spark.iceberg import Table, iceberg_conf
 from tests.spark.lake import Lake
 
@@ -383,26 +384,10 @@ def regions(orders: Orders) -> Orders:
     return orders
 
 
-def copied(lake: Lake, table: Table, *failing: str | None, crash: str = "nobody", **job: Any) -> list[list[int]]:
-    """Read value by value, and copy each; return the ids of each value that was read. What is in `failing` fails."""
-    seen: list[list[int]] = []
-    how = {name: job.pop(name) for name in ("on_change",) if name in job}
-    for part in lake.job(**job).partitions("orders"):
-        with part:
-            frame = read(part, table.name, per="region", **how)
-            rows = frame.select("id", "region").collect()
-            seen += [sorted(row["id"] for row in rows)] if rows else []
-            value = rows[0]["region"] if rows else "nothing"
-            if value == crash:
-                raise KeyboardInterrupt
-            part.write(frame, "copy").parquet(lake.path("copied"))
-            if value in failing:
-                raise ValueError(f"{value} is wrong")
-    return seen
-
-
-def in_copy(lake: Lake) -> list[int]:
-    return sorted(row["id"] for row in lake.spark.read.parquet(lake.path("copied")).collect())
+def copied(lake: Lake, table: Table, *failing: str | None, on_change: str = "error", **job: Any) -> list[list[int]]:
+    """Read a table region by region: see `copied_by_region`."""
+    how = {"per": "region", "on_change": on_change}
+    return copied_by_region(lake, lambda part: read(part, table.name, **how), *failing, **job)
 
 
 def test_each_value_of_a_partition_column_is_a_run_with_its_own_commit(lake: Lake, regions: Orders) -> None:
