@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, overload
 
 from airflow_bookmarks.core.amount import FILES, Amount
 from airflow_bookmarks.core.files.file_list import decode_moves
+from airflow_bookmarks.lifecycle.inspect.runs import kinds_of
 from airflow_bookmarks.lifecycle.state.summary import Summary, joined
 from airflow_bookmarks.sources.registry import UNNAMED, files_in
 from airflow_bookmarks.store.codec.item import payload_of
@@ -175,10 +176,9 @@ def _read(store: BookmarkStore, driver: DriverStore, base: str) -> dict[str, tup
         figures = dict(_figures_in(record, "contexts"))
         plans = [(name.removeprefix(_PLAN), value) for name, value in record.items() if name.startswith(_PLAN)]
         # Earlier versions named no kind in the record of a pause or disable run: what has another unit is no files.
-        stored = record.get("kinds")
-        kinds = stored if isinstance(stored, dict) else {}
+        kinds = kinds_of(record)
         of_files = [(ctx, value) for ctx, value in plans if Amount.of_stats(figures.get(ctx, {})).unit == FILES]
-        bodies += [(ctx, str(kinds.get(ctx, UNNAMED)), payload_of(value)) for ctx, value in of_files]
+        bodies += [(ctx, kinds.get(ctx, UNNAMED), payload_of(value)) for ctx, value in of_files]
     read: dict[str, tuple[str, ...]] = {}
     for ctx, kind, body in bodies:
         read[ctx] = read.get(ctx, ()) + names_planned(store, kind, body, base)

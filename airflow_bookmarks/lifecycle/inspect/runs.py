@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 UNDONE = "UNDONE"
 
+KIND = "kind"  # of a source, among the figures of a context in a side record
 _PLAN = "plan:"  # of the attributes of a side record that hold a plan
 _COMMITTED = (RunState.COMMITTED, RunState.PUBLISHED)
 
@@ -183,13 +184,19 @@ def _plans_of(store: BookmarkStore, job: str, reference: str) -> list[tuple[str,
         return [(state_of(run, living), _bodies(run)) for run in runs]
     side = _side_of(store, job, reference)
     if side is not None:
-        stored = side.get("kinds")
-        kinds = stored if isinstance(stored, dict) else {}  # earlier versions stored none
+        kinds = kinds_of(side)
         contexts = [name.removeprefix(_PLAN) for name in side if name.startswith(_PLAN)]
-        bodies = {ctx: (str(kinds.get(ctx, UNNAMED)), payload_of(side[f"{_PLAN}{ctx}"])) for ctx in contexts}
+        bodies = {ctx: (kinds.get(ctx, UNNAMED), payload_of(side[f"{_PLAN}{ctx}"])) for ctx in contexts}
         return [(str(side.get("option")), bodies)]
     run = resolve_run(store, job, store.head(job), reference)  # which says why there is none
     return [(run.state.value, _bodies(run))]
+
+
+def kinds_of(side: SideRecord) -> dict[str, str]:
+    """Return the kinds of the sources that a pause or disable run has read, by context; none of an earlier version."""
+    contexts = side.get("contexts")
+    figures = contexts.items() if isinstance(contexts, dict) else ()
+    return {ctx: str(each[KIND]) for ctx, each in figures if isinstance(each, dict) and KIND in each}
 
 
 def _bodies(run: Run) -> dict[str, tuple[str, Payload]]:

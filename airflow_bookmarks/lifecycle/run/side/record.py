@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from airflow_bookmarks.lifecycle.inspect.runs import KIND
 from airflow_bookmarks.sources.contract import stats_of
 from airflow_bookmarks.store.codec.item import payload_value
 
@@ -50,9 +51,9 @@ class SideRecord:
             "attempt": self._identity.attempt,
             "from": self._choice.from_run,
             "to": self._choice.to_run,
-            "contexts": contexts,
+            # Not in an attribute of its own: which attributes a driver may write, the policies of deployments list.
+            "contexts": {ctx: {**figures, KIND: inputs[ctx].source.kind} for ctx, figures in contexts.items()},
             "outputs": outputs,
-            "kinds": {ctx: context.source.kind for ctx, context in inputs.items()},
         }
         manifests = {ctx: plan.encode() for ctx, plan in inputs.plans.items()}
         for ctx, payload in self._store.payloads(manifests).items():
