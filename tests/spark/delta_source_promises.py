@@ -570,6 +570,29 @@ def test_pause_over_runs_reads_what_they_have_read(lake: Lake, orders: Orders) -
     assert run(lake, job={**pause, "from_run": "0", "to_run": "3"}) == [1, 2, 3]
 
 
+@pytest.mark.needs("classic")
+def test_action_on_few_new_files_computes_no_state_in_fifty_partitions(lake: Lake, orders: Orders) -> None:
+    name = "spark.databricks.delta.snapshotPartitions"
+    before = lake.spark.conf.get(name)
+    orders.make().add(1)
+    run(lake)
+    orders.add(2)
+    lake.spark.conf.unset(name)
+    try:
+        with lake.job() as job:
+            frame = read(job, orders.path)
+            assert lake.spark.conf.get(name, None) is None
+            lake.spark.sparkContext.setJobGroup("first action", "of a frame over new files")
+            assert frame.count() == 1
+    finally:
+        lake.spark.conf.set(name, str(before))
+        lake.spark.sparkContext.setLocalProperty("spark.jobGroup.id", None)  # type: ignore[arg-type]  # takes it away
+    tracker = lake.spark.sparkContext.statusTracker()
+    jobs = [tracker.getJobInfo(job) for job in tracker.getJobIdsForGroup("first action")]
+    stages = [tracker.getStageInfo(stage) for each in jobs if each is not None for stage in each.stageIds]
+    assert max(each.numTasks for each in stages if each is not None) <= 2
+
+
 # ---- options
 
 

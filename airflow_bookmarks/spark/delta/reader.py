@@ -19,6 +19,7 @@ from airflow_bookmarks.sources.delta.excerpt import LOG_FILE, excerpt_of
 from airflow_bookmarks.sources.delta.log import DeltaLog
 from airflow_bookmarks.sources.delta.position import Added, Feed, Whole
 from airflow_bookmarks.spark.features import SPARK_ERRORS
+from airflow_bookmarks.spark.sinks.delta_session import few_state_partitions
 from airflow_bookmarks.spark.tables.described import DescribedTable
 
 if TYPE_CHECKING:
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
 
 CHANGE_TYPE, COMMIT_VERSION, COMMIT_TIMESTAMP = "_change_type", "_commit_version", "_commit_timestamp"
 INSERT, DELETE = "insert", "delete"
+
+_MOST_LISTED = 1000  # PySpark fetches each name by a call of its own
 
 # A new folder that Spark reads, and the file system by which this process writes there.
 NewFolder: TypeAlias = "Callable[[], tuple[str, FileSystem]]"
@@ -145,7 +148,14 @@ class DeltaReader:
         folder = files.canonical(uri)
         body = excerpt_of(piece.state, piece.files, self._uri)
         files.write(f"{folder}/{LOG_FILE}", io.BytesIO(body))
-        return self._read(files.uri(folder))
+        if len(piece.files) > _MOST_LISTED:
+            return self._read(files.uri(folder))
+        # Asking for the files computes the state of the excerpt, which Delta then keeps. The first action would do so
+        # in 50 partitions, which takes two cores 2 s.
+        with few_state_partitions(self.spark, len(piece.files)):
+            frame = self._read(files.uri(folder))
+            frame.inputFiles()
+        return frame
 
     def _read(self, uri: str, **options: Any) -> DataFrame:
         return self.spark.read.format("delta").options(**options).load(uri)
