@@ -60,8 +60,10 @@ class _Partition:
         """Note a run that has planned it."""
         if run.state in _NOT_READ:
             self.failed_since, self.error = self.failed_since or run.planned_at, run.error or self.error
-        elif run.state.is_committed and not living.is_undone(run):
-            self._note_read(run, entry)
+        elif run.state.is_committed:
+            self.failed_since = self.error = None  # also by one that was undone since: the part can be read
+            if not living.is_undone(run):
+                self._note_read(run, entry)
 
     def _note_read(self, run: Run, entry: PlanEntry) -> None:
         measured, kind = run.measured(self.ctx), find_kind(entry.kind)
@@ -70,7 +72,6 @@ class _Partition:
         self.files = sum_of((self.files, entry.metadata.files))
         self.rows = sum_of((self.rows, entry.metadata.planned_rows if counted is None else counted))
         self.last, self.position = run, None if kind is None else kind.reached(entry.stats)
-        self.failed_since = self.error = None
 
     def row(self) -> dict[str, Any]:
         """Return it as plain values."""

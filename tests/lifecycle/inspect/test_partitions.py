@@ -87,6 +87,16 @@ def test_runs_that_are_undone_count_for_nothing(store: BookmarkStore, orders: st
     assert told(store)["region='us'"]["runs"] == 0
 
 
+def test_part_that_was_read_after_it_failed_does_not_fail_because_that_run_is_undone(
+    store: BookmarkStore, orders: str
+) -> None:
+    loop(store, orders, "us", run_id="one")
+    loop(store, orders, run_id="one", attempt=2)
+    rewind(store, JOB, 1, reason="a test", who="ada")
+    us = told(store)["region='us'"]
+    assert (us["runs"], us["failed_since"], us["error"]) == (0, None, None)
+
+
 def test_job_without_parts_has_no_rows_and_the_command_line_says_why(
     store: BookmarkStore, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
