@@ -8,6 +8,7 @@ turn           the turn of one driver: what a step sees, and the moves that it o
 driver         the steps of a driver, by name: begin, plan, place, read, stage, commit
 recovery       recover: finish a clean, find what is due, settle open runs
 own_sink       the sink that commits by itself: burn, look, write
+second_sink    a second sink that commits by itself, and the person who decides about a run that is in one of both
 stage_table    the stage table of a database: load, count, publish by one transaction, drop
 publication    publish, mark, sweep
 environment    what happens around the drivers: files, kills, resets and rewinds

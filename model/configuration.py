@@ -24,6 +24,7 @@ from model.state import (
 FILES = "staged files"
 OWN = "sink that commits by itself"
 TABLE = "stage table"
+SECOND = "second sink that commits by itself"
 
 _FIRST_ROW: Row = (0, 1)
 
@@ -61,6 +62,10 @@ class Configuration:
     @cached_property
     def has_own_sink(self) -> bool:
         return OWN in self.sinks
+
+    @cached_property
+    def has_second(self) -> bool:
+        return SECOND in self.sinks
 
     @cached_property
     def has_table(self) -> bool:

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from model.driver import moves_of
-from model.state import DONE, INNOCENT, Driver, Row, Rows, State
+from model.second_sink import decisions, expected, rows_to_judge
+from model.state import DONE, FIRST_LEFT_OUT, GIVEN_UP, INNOCENT, SECOND_LEFT_OUT, Driver, Row, Rows, State
 
 if TYPE_CHECKING:
     from model.configuration import Configuration
@@ -38,7 +39,8 @@ def _doubled(configuration: Configuration, state: State) -> str | None:
     if configuration.overwrites and unfinished:
         return None
     finished = [(file.epoch, file.rows) for file in state.target if file.run_number not in unfinished]
-    written = [(each.token.epoch, each.rows) for each in state.own_sink if each.rows is not None]
+    given_up = {(run.epoch, *run.key) for run in state.runs if run.settled == GIVEN_UP}
+    written = [(e.token.epoch, e.rows) for e in state.own_sink if e.rows is not None and tuple(e.token) not in given_up]
     inserted = [(epoch, (row,)) for epoch, row in state.database.target]
     return _twice("the target", finished) or _twice("the own sink", written) or _twice("the table", inserted)
 
@@ -82,9 +84,13 @@ def _misnoted_publish(state: State) -> str | None:
 
 def ending_of(configuration: Configuration, state: State) -> Ending:
     """Freeze the rest of the world, let fresh drivers run alone, one after the other, and judge where that ends."""
-    trace: list[str] = []
-    for number in range(_FRESH_DRIVERS):
-        driver = Driver(f"z{number}", 1)
+    return _ending_of(configuration, state, (), _FRESH_DRIVERS)
+
+
+def _ending_of(configuration: Configuration, state: State, before: tuple[str, ...], drivers: int) -> Ending:
+    trace: list[str] = list(before)
+    for number in range(drivers):
+        driver = Driver(f"z{_FRESH_DRIVERS - drivers + number}", 1)
         while driver.step != DONE:
             moves = moves_of(configuration, state, driver, is_fresh=True)
             if not moves or len(trace) > _ENDLESS:
@@ -94,6 +100,13 @@ def ending_of(configuration: Configuration, state: State) -> Ending:
         violation = violation_in(configuration, state)
         if violation:
             return Ending(violation, tuple(trace))
+        if driver.outcome == "asks":
+            # Whoever is asked may say either: both have to end well.
+            ends = [
+                _ending_of(configuration, after, (*trace, label), drivers - number - 1)
+                for label, after in decisions(state)
+            ]
+            return next((end for end in ends if end.violation), ends[0])
     return Ending(_judged(configuration, state), tuple(trace))
 
 
@@ -129,13 +142,13 @@ def _wrong_overwrite(state: State) -> str | None:
 def _wrong_rows(configuration: Configuration, state: State) -> str | None:
     """Look for rows that are lost, doubled, or of no run."""
     may_be_doubled = _may_be_doubled(configuration, state)
-    for where, held, expected in _sinks(configuration, state):
-        for row in expected:
+    for where, held, wanted in _sinks(configuration, state):
+        for row in wanted:
             if row not in held:
                 return f"row {row} LOST in {where}"
         for row, count in held.items():
-            if not may_be_doubled and (count > 1 or row not in expected):
-                nowhere = "" if row in expected else ", in no position"
+            if not may_be_doubled and (count > 1 or row not in wanted):
+                nowhere = "" if row in wanted else ", in no position"
                 return f"row {row} {count} times in {where}{nowhere}"
     return None
 
@@ -152,8 +165,9 @@ def _sinks(configuration: Configuration, state: State) -> Iterator[tuple[str, Co
     if configuration.judges_files:
         yield "the target", Counter(row for file in state.target for row in file.rows), position
     if configuration.has_own_sink:
-        written = Counter(row for each in state.own_sink if each.rows is not None for row in each.rows)
-        yield "the own sink", written, position
+        yield "the own sink", rows_to_judge(state, state.own_sink), expected(state, FIRST_LEFT_OUT)
+    if configuration.has_second:
+        yield "the second sink", rows_to_judge(state, state.second_sink), expected(state, SECOND_LEFT_OUT)
     if configuration.has_table:
         inserted = Counter(row for _, row in state.database.target)
         yield "the table", inserted, _newest(position) if configuration.upserts else position

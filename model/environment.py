@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from model.second_sink import decisions
 from model.state import DONE, INNOCENT, NO_ROWS, OPEN, Head, Rows, Run, RunKey, State, run_of, with_run
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ def happenings(configuration: Configuration, state: State) -> Iterator[Happening
         yield _event(state, event)
     if state.kill:
         yield _kill(configuration, state)
+    yield from decisions(state)
     if state.change not in (None, DONE):
         yield from _change(configuration, state)
 

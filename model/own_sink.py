@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from model import second_sink
 from model.state import Token, Written, written_under
 
 if TYPE_CHECKING:
@@ -66,7 +67,8 @@ def _write_burn(turn: Turn, then: str) -> None:
 def look_for_rows(turn: Turn) -> None:
     """See, after the burn, whether the older token had landed."""
     landed = _landed(turn)
-    turn.go(_looked(turn, landed), turn.driver._replace(step="settle", found=landed))
+    step = "burn second" if second_sink.is_looked_at(turn) else "settle"
+    turn.go(_looked(turn, landed), turn.driver._replace(step=step, found=landed))
 
 
 def _open_token(turn: Turn) -> Token:
@@ -90,6 +92,7 @@ def write(turn: Turn) -> None:
     token = Token(driver.epoch, driver.run_number, driver.fence)
     written = written_under(state, token)
     step = "commit" if turn.keeps("staged_first") else "stage 0"
+    step = "write second sink" if turn.configuration.has_second else step
     if turn.configuration.is_delta and any(each.token.fence >= driver.fence for each in state.own_sink):
         turn.go("the sink skips the write, without a word", driver._replace(step=step))
     elif written:
@@ -112,4 +115,5 @@ STEPS: dict[str, Callable[[Turn], None]] = {
     "burn late": burn_late,
     "look for rows": look_for_rows,
     "write own sink": write,
+    **second_sink.STEPS,
 }

@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from model import stage_table
+from model import second_sink, stage_table
 from model.state import (
+    ASKED,
+    COMMITTED,
+    GIVEN_UP,
     OPEN,
     Cleaning,
     Driver,
@@ -77,11 +80,22 @@ def settle(turn: Turn) -> None:
     run, driver = turn.open_run, turn.driver
     if not turn.is_mine:
         turn.end("settle refused (fence)")
-    elif driver.found and _fits(run, driver) and (turn.keeps("adopt_epoch") or run.epoch == turn.head.epoch):
-        _adopt(turn, run, driver.found)
+    elif (
+        _may_adopt(turn, run) and second_sink.is_in_doubt(turn) and run.settled in ("", ASKED) and turn.keeps("pa_ask")
+    ):
+        second_sink.ask(turn)
+    elif _may_adopt(turn, run) and run.settled != GIVEN_UP:
+        _adopt(turn, run, driver.found or driver.found_second)
     else:
         given_up = with_run(turn.state, run._replace(state="ABANDONED"))
-        turn.go(f"settle: {run.key} ABANDONED", driver._replace(step="recover", found=None), given_up)
+        settled = driver._replace(step="recover", found=None, found_second=None)
+        turn.go(f"settle: {run.key} ABANDONED", settled, given_up)
+
+
+def _may_adopt(turn: Turn, run: Run) -> bool:
+    driver = turn.driver
+    has_landed = bool(driver.found or driver.found_second)
+    return has_landed and _fits(run, driver) and (turn.keeps("adopt_epoch") or run.epoch == turn.head.epoch)
 
 
 def _fits(run: Run, driver: Driver) -> bool:
@@ -93,8 +107,9 @@ def _fits(run: Run, driver: Driver) -> bool:
     )
 
 
-def _adopt(turn: Turn, run: Run, landed: Token) -> None:
+def _adopt(turn: Turn, run: Run, landed: Token | None) -> None:
     driver = turn.driver
+    second = run.second or (second_sink.left_out(driver) if turn.configuration.has_second else "")
     heir = run._replace(
         key=(driver.run_number, driver.fence),
         state="PLANNED",
@@ -107,9 +122,11 @@ def _adopt(turn: Turn, run: Run, landed: Token) -> None:
         revision=0,
         fences=(*run.fences, driver.fence),
         deletions=frozenset(),
+        second=second if turn.keeps("pa_carry") else "",
+        settled=run.settled if run.settled == COMMITTED else "",
     )
     gone = with_run(turn.state, run._replace(state="ABANDONED"))
-    adopting = driver._replace(plan=run.plan, has_adopted=True, landed=landed, found=None)
+    adopting = driver._replace(plan=run.plan, has_adopted=True, landed=landed, found=None, found_second=None)
     if not turn.keeps("adopt_atomic"):
         turn.go("settle: marks the old item, plan kept in memory", adopting._replace(step="place"), gone)
     elif not turn.keeps("staged_first"):

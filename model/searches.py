@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from model.configuration import FILES, OWN, TABLE, Configuration
+from model.configuration import FILES, OWN, SECOND, TABLE, Configuration
 from model.consumer import search_consumer
 from model.rules import RULES
 from model.search import Result, search
@@ -31,6 +31,7 @@ _TWO_REPLAYS = (*_REPLAY, _replay("q"))
 _OWN = (OWN,)
 _BOTH = (OWN, FILES)
 _TABLE = (TABLE,)
+_PAIR = (OWN, SECOND)
 
 _replays = partial(Configuration, has_published_run=True)
 
@@ -198,6 +199,23 @@ BIG = (
 _arrives = partial(Configuration, "", events=("arrival",))
 _replays_of = partial(_replays, "")
 _table = partial(Configuration, "", sinks=_TABLE)
+_pair = partial(Configuration, "", sinks=_PAIR, is_delta=True)
+
+PAIRS = (
+    Configuration("two Delta-like sinks, two runs", _TWO_RUNS, _PAIR, events=("arrival",), is_delta=True),
+    Configuration(
+        "two Delta-like sinks, attempts 1 and 2, kill, exception, lost reply",
+        _TWO_ATTEMPTS,
+        _PAIR,
+        kill=("a", 1),
+        losable_replies=1,
+        has_exceptions=True,
+        is_delta=True,
+    ),
+    Configuration("two Delta-like sinks and staged files, two runs", _TWO_RUNS, (*_PAIR, FILES), is_delta=True),
+    Configuration("two Delta-like sinks, two runs, reset", _TWO_RUNS, _PAIR, change="reset", is_delta=True),
+    Configuration("two Delta-like sinks, two runs, rewind to last", _TWO_RUNS, _PAIR, change="rewind", is_delta=True),
+)
 
 # For each rule the smallest search that shows what it is for.
 _WITHOUT = {
@@ -220,6 +238,10 @@ _WITHOUT = {
     "by_state": Configuration("", _A, change="rewind"),
     "dl_double": Configuration("", _TWO_RUNS, _OWN, is_delta=True),
     "dl_look": _arrives(_TWO_RUNS, _OWN, is_delta=True),
+    "pa_ask": _pair(_A),
+    "pa_together": _pair(_A),
+    "pa_burn": _pair(_TWO_RUNS),
+    "pa_carry": _pair(_A),
     "rp_recover": _replays_of(_TWO_REPLAYS),
     "rp_publishing": _replays_of(_REPLAY),
     "rp_fence": _replays_of(_TWO_REPLAYS),
@@ -252,7 +274,7 @@ POLICIES = ("rewind", "ignore")
 
 def results(is_big: bool = False) -> Iterator[Result]:
     """Search the main configurations, those of stage tables, the big ones if asked for, and the consumer."""
-    yield from map(search, MAIN + TABLES + (BIG if is_big else ()))
+    yield from map(search, MAIN + TABLES + PAIRS + (BIG if is_big else ()))
     yield from map(search_consumer, POLICIES)
 
 

@@ -15,6 +15,8 @@ NO_ROWS: Final[Rows] = frozenset()
 INNOCENT: Final[Attempt] = ("innocent", 0)  # an attempt that a kill fenced though it did not name it
 OPEN: Final = ("PLANNED", "FAILED")
 DONE: Final = "done"
+SECOND_LANDED, SECOND_LEFT_OUT, FIRST_LEFT_OUT = "both landed", "second left out", "first left out"
+ASKED, COMMITTED, GIVEN_UP = "asked", "committed", "given up"
 
 
 class Lease(NamedTuple):
@@ -71,6 +73,8 @@ class Run(NamedTuple):
     revision: int
     fences: tuple[int, ...]
     deletions: frozenset[FileName]
+    second: str = ""  # of a second sink that commits by itself: SECOND_LANDED, or which of both is left out
+    settled: str = ""  # of a run that landed in one of both: ASKED, and then what a person has decided
 
 
 class Staged(NamedTuple):
@@ -153,6 +157,7 @@ class Driver(NamedTuple):
     task: Task = None
     has_adopted: bool = False
     found: Token | None = None  # under which the rows of an open run had landed
+    found_second: Token | None = None  # the same of a second sink that commits by itself
     outcome: str | None = None
 
     def rows_of(self, part: int) -> Rows:
@@ -175,6 +180,7 @@ class State(NamedTuple):
     change: str | None  # the reset or rewind that is yet to happen
     losable_replies: int
     database: Database = Database()
+    second_sink: frozenset[Written] = frozenset()
 
 
 def run_of(state: State, key: RunKey) -> Run | None:

@@ -283,6 +283,25 @@ def _unlock(context: VerbContext, args: argparse.Namespace) -> None:
     print_fields(done, args)
 
 
+def _settle(context: VerbContext, args: argparse.Namespace) -> None:
+    from airflow_bookmarks.lifecycle.changes.settle import find_partly_landed, settle
+
+    job, who = context.job(args), context.find_identity().signature
+    check_reason("settle", args.reason)
+    found = find_partly_landed(context.store, job)
+    if found is not None and found.number == args.run:
+        _say(f"run {args.run} has landed in: {'; '.join(found.landed)}", f"and not in: {'; '.join(found.missing)}")
+        _say(_SETTLED[args.settled_as])
+        confirm(args)
+    print_fields(settle(context.store, job, args.run, args.settled_as, reason=args.reason, who=who), args)
+
+
+_SETTLED = {
+    "committed": "The next run takes it over: the position moves over its input, and what is missing stays missing.",
+    "given-up": "The next run reads its input again: what has landed comes twice, unless you take it back by hand.",
+}
+
+
 # ---- protection
 
 
@@ -410,6 +429,10 @@ _TO_ROOT = Argument(
 _UNVERIFIED_HELP = "how to count files that can't be compared with those read; default: fail"
 _UNVERIFIED = Argument(("--unverified",), {"choices": ("read", "new"), "default": None, "help": _UNVERIFIED_HELP})
 _NUMBER = Argument(("--run",), {"required": True, "type": positive, "metavar": "N", "help": "run number"})
+_AS_HELP = "committed: go on behind it; given-up: read its input again"
+_AS = Argument(
+    ("--as",), {"required": True, "dest": "settled_as", "choices": ("committed", "given-up"), "help": _AS_HELP}
+)
 _REQUEST_ID = Argument(("request_id",), {"metavar": "REQUEST", "help": "id of the request, as listed by requests"})
 _NEW_NAME = Argument(("new_name",), {"metavar": "NAME", "help": "a name that no job has yet"})
 _NEW_JOB = Argument(("job",), {"metavar": "JOB", "help": "the new name"})
@@ -447,6 +470,12 @@ VERBS = (
         (JOB, _NUMBER),
     ),
     Verb("unlock", "Release a job that is held by a driver known to be dead", _unlock, (JOB, REASON)),
+    Verb(
+        "settle",
+        "Say what a run counts as that has landed in some of its tables only",
+        _settle,
+        (JOB, _NUMBER, _AS, REASON, YES),
+    ),
     Verb("protect", "Require a second person's approval for changes of a job", _protect, (JOB, REASON)),
     Verb("unprotect", "Ask a second person to remove the protection", _unprotect, (JOB, REASON)),
     Verb(

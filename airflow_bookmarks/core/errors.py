@@ -223,6 +223,24 @@ class SourceUnknownError(BookmarkError):
     """Raised when an open run reads a source of a kind that is not known here; it is neither given up nor committed."""
 
 
+class PartlyLandedError(BookmarkError):
+    """Raised when an earlier run has landed in some of its tables only, and nobody has decided yet what becomes of it.
+
+    The run stays open, and its tokens are burned: no late write can change what has landed.
+    """
+
+    def __init__(self, job: str, number: int, landed: Sequence[str], missing: Sequence[str]) -> None:
+        rows = "; ".join(landed)
+        super().__init__(
+            f"job {job!r}: the driver of run {number} ended between its tables: its rows are in {rows}, and not in "
+            f"{'; '.join(missing)}. Nothing was read, written or given up. Decide what becomes of it, then run the job "
+            f"again: 'airflow-bookmarks settle {job} --run {number} --as committed' keeps what is there and goes on "
+            "behind it; with '--as given-up' the next run reads the same input again, so take back by hand what has "
+            "landed before that."
+        )
+        self.job, self.number, self.landed, self.missing = job, number, tuple(landed), tuple(missing)
+
+
 class ManifestError(BookmarkError):
     """Raised when the manifest of a plan can't be written; nothing was read, and the bookmark has not moved."""
 

@@ -14,6 +14,8 @@ from airflow_bookmarks.core.errors import OptionError
 _GLUE_PREFIX = "job-bookmark-"
 
 OnUnused = Literal["warn", "error", "ignore"]  # of a context that was read, and that no action has used
+OnPartial = Literal["error", "ask"]  # of a second output of a run that commits by itself
+Settlement = Literal["committed", "given-up"]  # what a person lets a run be that has landed in some of its tables only
 
 
 class Option(StrEnum):

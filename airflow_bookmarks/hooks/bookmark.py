@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from boto3.session import Session
 
+    from airflow_bookmarks.core.option import Settlement
     from airflow_bookmarks.core.rules.audit import ChangeAudit
     from airflow_bookmarks.lifecycle.changes.change import Change
     from airflow_bookmarks.sources.relocation import Unverified
@@ -447,6 +448,24 @@ class BookmarkHook(BaseHook):
         from airflow_bookmarks.lifecycle.changes.change import unlock
 
         return unlock(self.get_conn(), job, reason=reason, who=who or _who())
+
+    def settle(
+        self,
+        job: str,
+        number: int,
+        settled_as: Settlement,
+        *,
+        reason: str,
+        who: str | None = None,
+    ) -> Row:
+        """Say what a run counts as that has landed in some of its tables only; the next run acts on it.
+
+        Raises:
+            ChangeRefusedError: no run of that number waits for it. OptionError: no reason. ChangedMeanwhileError.
+        """
+        from airflow_bookmarks.lifecycle.changes.settle import settle
+
+        return settle(self.get_conn(), job, number, settled_as, reason=reason, who=who or _who())
 
     def rename(self, job: str, new_name: str, *, reason: str, who: str | None = None) -> Row:
         """Give a job another name; the old one keeps working.

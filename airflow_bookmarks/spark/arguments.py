@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, cast
 
 from airflow_bookmarks.core.errors import OptionError
 from airflow_bookmarks.core.job import RunIdentity, check_name, check_run_id
-from airflow_bookmarks.core.option import Choice, OnUnused, Option, check_choice
+from airflow_bookmarks.core.option import Choice, OnPartial, OnUnused, Option, check_choice
 from airflow_bookmarks.core.rules.shard import Shard, ShardShare, shard_name
 from airflow_bookmarks.core.rules.start import BEGINNING, Start
 from airflow_bookmarks.core.settings import PREFIX, Settings, check_versions
@@ -38,6 +38,7 @@ class Arguments:
     identity: RunIdentity
     on_conflict: OnConflict
     on_unused: OnUnused
+    on_partial: OnPartial
     wait_for: timedelta
     replay: int | None
     start: Start
@@ -67,6 +68,7 @@ class Arguments:
         state_uri: str | None,
         manifest_uri: str | None,
         on_unused: OnUnused | None,
+        on_partial: OnPartial,
     ) -> Arguments:
         """Combine what the script gives with what arrived in `settings`; the store is opened last.
 
@@ -88,6 +90,7 @@ class Arguments:
         check_choice("on_conflict", conflict, OnConflict)
         unused = _one("on_unused", on_unused, "on_unused", settings.on_unused) or "warn"
         check_choice("on_unused", unused, OnUnused)
+        check_choice("on_partial", on_partial, OnPartial)
         manifests = _one("manifest_uri", manifest_uri, "manifest_uri", settings.manifest_uri)
         share = _share(shard, settings.shard, again)
         if share is not None:
@@ -98,6 +101,7 @@ class Arguments:
             identity=_identity(settings, run_id, attempt),
             on_conflict="wait" if conflict == "wait" else "fail",
             on_unused=cast("OnUnused", unused),
+            on_partial=on_partial,
             wait_for=wait_for,
             replay=again,
             start=_start(start, settings.start),

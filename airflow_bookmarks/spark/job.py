@@ -42,13 +42,13 @@ from airflow_bookmarks.spark.spark_names import reads_a_context, writes_an_outpu
 
 # Nothing that imports pyspark: a job without Spark works where it isn't installed.
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
     from types import TracebackType
 
     from pyspark.sql import DataFrame, SparkSession
 
     from airflow_bookmarks.core.database.sink_table import SinkTable
-    from airflow_bookmarks.core.option import OnUnused
+    from airflow_bookmarks.core.option import OnPartial, OnUnused
     from airflow_bookmarks.core.rules.schema import OnSchemaChange
     from airflow_bookmarks.core.run import ContextState
     from airflow_bookmarks.lifecycle.protocol.acquire import OnConflict
@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     from airflow_bookmarks.lifecycle.state.summary import Summary
     from airflow_bookmarks.sources.source import OnSourceChange
     from airflow_bookmarks.spark.loops.turn import Loop
+    from airflow_bookmarks.spark.outputs.draft import LandingOutput
     from airflow_bookmarks.spark.reader import BookmarkedReader
     from airflow_bookmarks.spark.reference import ReferenceReader, References
     from airflow_bookmarks.spark.use import Uses
@@ -105,6 +106,10 @@ class BookmarkedJob:
         on_unused: what to do about a context that had new input which no action of the script used: "warn" (default)
             names it in the log, as far as that is known; "error" commits nothing, and is exact, but keeps filters from
             being pushed down into the read; "ignore" does nothing.
+        on_partial: whether a run may write several outputs that commit by themselves, as Delta tables do. "error"
+            (default): it may not, for if its driver ends between two of them, one has its rows and the other has none.
+            "ask": it may, and should that happen, the next run stops until a person has decided:
+            `airflow-bookmarks settle`.
 
     Raises:
         OptionError: an argument or setting is unknown, or contradicts another. Nothing was read or changed.
@@ -135,6 +140,7 @@ class BookmarkedJob:
         state_uri: str | None = None,
         manifest_uri: str | None = None,
         on_unused: OnUnused | None = None,
+        on_partial: OnPartial = "error",
     ) -> None:
         show_log()
         self._spark = session_of(spark)
@@ -158,6 +164,7 @@ class BookmarkedJob:
                 state_uri=state_uri,
                 manifest_uri=manifest_uri,
                 on_unused=on_unused,
+                on_partial=on_partial,
             )
         self.name, self.store = self._given.name, self._given.store
         reach_databases(self.store, conf)
@@ -175,7 +182,7 @@ class BookmarkedJob:
         self._summary: Summary | None = None
         self._is_aborted = False
         self._session_conf = ExitStack()
-        self._landing: tuple[str, Callable[[], None] | None] | None = None
+        self._landings: list[LandingOutput] = []
 
     # ---- shards
 
@@ -402,11 +409,15 @@ class BookmarkedJob:
         return self._summary.as_dict()
 
     def _land(self) -> None:
-        """Write the output that commits by itself, once: a commit that is tried again lands nothing again."""
-        output, land = self._landing or ("", None)
-        if land is not None:
-            land()
-            self._landing = output, None
+        """Write the outputs that commit by themselves, once: a commit that is tried again lands nothing again."""
+        if self._landings:
+            self.uses.check_used([landing.query() for landing in self._landings])
+        wanted = {landing: request for landing in self._landings if (request := landing.prepared()) is not None}
+        if wanted:
+            places = self.active_run.place_landings({landing.output: request for landing, request in wanted.items()})
+            for landing in wanted:
+                landing.land(places[landing.output])
+        self._landings = []
 
     @by_own_access
     def abort(self, reason: str) -> None:
@@ -773,16 +784,18 @@ class BookmarkedJob:
             self._turn.check_overwrite(self.name, str(table))
         self.inputs.check_table(address, table, overwrites=overwrites)
 
-    def land_last(self, output: str, land: Callable[[], None]) -> None:
+    def land_last(self, landing: LandingOutput) -> None:
         """Let an output that commits by itself be written at the commit, when all others are staged and checked.
 
         Raises:
-            MisuseError: the run has such an output already.
+            MisuseError: the run has such an output already, and `on_partial` is "error".
         """
-        if self._landing is not None:
+        if self._landings and self._given.on_partial == "error":
             raise MisuseError(
-                f"job {self.name!r}: outputs {self._landing[0]!r} and {output!r} both go to a sink that commits by "
-                "itself, and if the driver died between the two, one would be there and the other one not. Nothing was "
-                "written or committed. Write one of them in a job of its own that reads the same source."
+                f"job {self.name!r}: outputs {self._landings[0].output!r} and {landing.output!r} both go to a sink "
+                "that commits by itself, and if the driver died between the two, one would be there and the other one "
+                "not. Nothing was written or committed. Write one of them in a job of its own that reads the same "
+                "source; or say BookmarkedJob(..., on_partial='ask'): should that happen, the next run stops until a "
+                "person has decided."
             )
-        self._landing = output, land
+        self._landings.append(landing)

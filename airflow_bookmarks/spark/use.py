@@ -257,15 +257,15 @@ class Uses:
         for ctx in [ctx for ctx, marks in tuple(self._marks.items()) if query.is_made_from(marks)]:
             del self._marks[ctx]
 
-    def check_used(self, query: Query) -> None:
-        """Make sure, before the last output lands by itself, that each context is used: by it, or by an action before.
+    def check_used(self, queries: Sequence[Query]) -> None:
+        """Make sure, before outputs land by themselves, that each context is used: by them, or by an action before.
 
         Raises:
             MisuseError: one is not, and on_unused is "error".
         """
         if self._on_unused == "error":
-            left = [(ctx, observed) for ctx, (observed, _) in self._observed.items() if not observed.is_in(query)]
-            self._check_none_unused([ctx for ctx, observed in left if not observed.is_used])
+            observed = {ctx: frame for ctx, (frame, _) in self._observed.items() if not any(map(frame.is_in, queries))}
+            self._check_none_unused([ctx for ctx, frame in observed.items() if not frame.is_used])
 
     def _check_none_unused(self, unused: Sequence[str]) -> None:
         if unused and self._on_unused == "error":

@@ -1,11 +1,12 @@
 """The upper layer of the state store: the state transitions of DESIGN.md, each one transaction, on any `Table`.
 
-    take, renew, release, fence: `lease_store`
+    take, renew, release, fence: `transitions.lease`
     plan      check fence | RUN plan            place     HEAD staging | RUN output
     commit    HEAD version + 1, publishing | RUN COMMITTED | EXEC | index | one edge per upstream
     mark      HEAD published, lease released (or: fence + 1, the next run) | RUN PUBLISHED | EXEC finished
-    fail, abandon, adopt
-    those that start a line: `line_store`; of a replay: `replay_store`
+    fail
+    abandon, adopt, and others of an open run: `transitions.settlement`
+    those that start a line: `transitions.timeline`; of a replay: `transitions.replay`
 
 Every transition is read back when a condition failed, because that may be the trace of an own success whose reply was
 lost: by the RUN item and HEAD, never by the lease, which success itself releases.
@@ -58,6 +59,7 @@ from airflow_bookmarks.store.table_settings import DEFAULT, TableSettings
 from airflow_bookmarks.store.transitions.base import LeaseGrant, commit_conditions
 from airflow_bookmarks.store.transitions.lease import RUN_NUMBER, LeaseStore
 from airflow_bookmarks.store.transitions.replay import ReplayStore
+from airflow_bookmarks.store.transitions.settlement import SettlementStore
 from airflow_bookmarks.store.transitions.timeline import TimelineTransitions
 from airflow_bookmarks.version import __version__
 
@@ -99,7 +101,7 @@ class Commit:
     option: str = "enable"
 
 
-class BookmarkStore(LeaseStore, TimelineTransitions, ReplayStore):
+class BookmarkStore(LeaseStore, SettlementStore, TimelineTransitions, ReplayStore):
     """The bookmarks of one namespace of one table.
 
     Args:
@@ -231,7 +233,7 @@ class BookmarkStore(LeaseStore, TimelineTransitions, ReplayStore):
             self.table.transact(self._commit_operations(grant, commit), token=self._token())
         except ConditionFailedError as error:
             found = self.run(grant.job, grant.key)
-            if found is not None and found.state.is_committed and _is_own(found, grant):
+            if found is not None and found.state.is_committed and grant.has_made(found):
                 return found  # an own success whose reply was lost
             self._check_indexed(grant)
             raise self._unchanged(grant, "commit") from error
@@ -394,54 +396,6 @@ class BookmarkStore(LeaseStore, TimelineTransitions, ReplayStore):
             operations.append(Update(keys.run(grant.key), set=failed, conditions=_OPEN))
         self._held(grant, operations, "mark the run as failed")
 
-    def abandon(self, grant: LeaseGrant, run: Run) -> None:
-        """Give up an open run: its token is burned by then, and its plan is free again.
-
-        Raises:
-            FencedError: the job is not ours any more.
-        """
-        keys = self.keys(grant.job)
-        changes: Attributes = {"state": RunState.ABANDONED.value, "abandoned_by": grant.identity.run_id}
-        operations: list[Operation] = [
-            Check(keys.head, [Equals("fence", grant.fence)]),
-            Update(keys.run(run.key), set=changes, conditions=[Exists()]),
-        ]
-        self._held(grant, operations, f"abandon run {run.key}")
-
-    def adopt(self, grant: LeaseGrant, run: Run) -> Run:
-        """Take over the plan, places and output of an open run whose rows have landed; return the new run item.
-
-        One transaction: the old item becomes ABANDONED, a new one under the own fence carries everything on.
-
-        Raises:
-            FencedError: the job is not ours any more.
-        """
-        keys = self.keys(grant.job)
-        adopted = replace(
-            run,
-            key=grant.key,
-            state=RunState.PLANNED,
-            epoch=grant.base.epoch,
-            run_id=grant.identity.run_id,
-            attempt=grant.identity.attempt,
-            base_version=grant.base.version,
-            fences=(*run.fences, grant.fence),
-        )
-        new = item.run_attributes(adopted) | {"adopted_from": str(run.key)}
-        old: Attributes = {"state": RunState.ABANDONED.value, "adopted_by": str(grant.key)}
-        operations: list[Operation] = [
-            Check(keys.head, [Equals("fence", grant.fence)]),
-            Update(keys.run(run.key), set=old, conditions=[Equals("state", run.state.value)]),
-            Update(keys.run(grant.key), set=new, conditions=[Missing()]),
-        ]
-        try:
-            self.table.transact(operations, token=self._token())
-        except ConditionFailedError as error:
-            found = self.run(grant.job, grant.key)
-            if found is None or not _is_own(found, grant):
-                raise self._fenced(grant, f"take over run {run.key}") from error
-        return adopted
-
     # ---- side records
 
     def put_side(
@@ -485,12 +439,6 @@ def _planned(grant: LeaseGrant, option: str, is_last: bool) -> Run:
         option=option,
         runtime_version=__version__,
     )
-
-
-def _is_own(run: Run, grant: LeaseGrant) -> bool:
-    # Compare its maker too: an import brings runs, and fences, of another history.
-    by = (run.run_id, run.attempt)
-    return by == (grant.identity.run_id, grant.identity.attempt) and grant.fence in run.fences
 
 
 def open_store(uri: str, *, session: Any = None) -> BookmarkStore:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import get_args
 
 import pytest
 
+from airflow_bookmarks.core.option import Settlement
 from airflow_bookmarks.core.selection.reason import LATE, MISSING, OVER_BOUND
 from tests.chaos.sim.play import play
 from tests.chaos.sim.table import SimTable
@@ -55,6 +57,21 @@ def test_in_every_world_no_row_is_lost_or_doubled_and_nothing_is_left(worlds: ra
     tally = run_worlds(worlds)
     assert not tally.violations, told(tally.violations)
     assert tally.worlds == len(worlds)
+
+
+@pytest.mark.chaos
+@pytest.mark.parametrize(
+    "worlds",
+    [
+        *(range(part, WORLDS, 2) for part in range(2)),
+        pytest.param(range(WORLDS, MOST_WORLDS), marks=pytest.mark.thorough),
+    ],
+    ids=lambda worlds: f"{worlds.start}-{worlds.stop}",
+)
+def test_run_that_landed_in_one_table_of_two_becomes_what_a_person_says(worlds: range) -> None:
+    tally = run_worlds(worlds, Settings.of_two_sinks)
+    assert not tally.violations, told(tally.violations)
+    assert min(tally.judged[answer] for answer in get_args(Settlement)) > 3
 
 
 @pytest.mark.parametrize(

@@ -12,10 +12,15 @@ from typing import Any
 import pytest
 
 from airflow_bookmarks.cli import main
+from airflow_bookmarks.core.errors import PartlyLandedError
 from airflow_bookmarks.core.run import RunKey
+from airflow_bookmarks.sinks.registry import SINKS
+from airflow_bookmarks.sinks.staging import StagingRequest
+from airflow_bookmarks.sources.files.planner import FileSource
 from airflow_bookmarks.store.bookmark_store import open_store
 from airflow_bookmarks.store.table import Delete
-from tests.lifecycle.shop import Shop
+from tests.lifecycle.rows import RowTables
+from tests.lifecycle.shop import FILES, Shop
 
 JOB = "copy"
 WHY = ("--reason", "a test", "--yes")
@@ -126,6 +131,31 @@ def test_unlock_frees_the_job(shop: Shop, uri: str, capsys: pytest.CaptureFixtur
     assert answer(uri, capsys, "unlock", JOB, "--reason", "it is dead")["held_by"] == "dead"
     call(uri, "unlock", JOB, "--reason", "again", code=1)
     assert "nobody holds it" in capsys.readouterr().err
+
+
+def test_run_in_one_table_of_two_is_settled_after_it_was_shown(
+    shop: Shop, uri: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tables = RowTables(tmp_path)
+    shop.put("d.txt", "d")
+    dead = shop.begin(JOB, run_id="dead", sinks=SINKS.extended(tables))
+    dead.plan("raw", FileSource(FILES, [str(shop.raw)]))
+    dead.place_landings({name: StagingRequest(RowTables.kind, f"row-tables://{name}") for name in ("day", "region")})
+    tables.table("day").write(int(dead.token.rsplit("/", 1)[1]), ["d"])
+    settle = ("settle", JOB, "--run", "4", "--as", "committed")
+    call(uri, *settle, *WHY, code=1)
+    assert "no run waits for that" in capsys.readouterr().err
+    with pytest.raises(PartlyLandedError):
+        shop.begin(JOB, run_id="dead", attempt=2, sinks=SINKS.extended(tables))
+
+    assert answer(uri, capsys, *settle, *WHY)["settled_as"] == "committed"
+    call(uri, *settle, *WHY)
+    told = capsys.readouterr().err
+    assert "run 4 has landed in: output 'day' (row-tables://day)" in told
+    assert "and not in: output 'region' (row-tables://region)" in told
+    assert "the position moves over its input" in told
+    call(uri, *settle[:3], "3", *settle[4:], *WHY, code=1)
+    assert "the one that waits for it is run 4" in capsys.readouterr().err
 
 
 def test_replay_says_what_to_submit(shop: Shop, uri: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -46,6 +46,25 @@ class Rows(CommittingSink):
         return sorted(line for (line,) in self.db.execute("SELECT line FROM rows"))
 
 
+class RowTables(CommittingSink):
+    """Several such tables, one for each output."""
+
+    kind = "row-tables"
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._tables: dict[str, Rows] = {}
+
+    def table(self, output: str) -> Rows:
+        return self._tables.setdefault(output, Rows(self._folder / f"{output}.db"))
+
+    def burn(self, output: StoredOutput, fence: int) -> None:
+        self.table(output.name).burn(output, fence)
+
+    def landed(self, output: StoredOutput) -> bool:
+        return self.table(output.name).landed(output)
+
+
 @dataclass(frozen=True)
 class Takeback:
     """The removal of the rows that were there when it was prepared, but for those that somebody else has changed."""

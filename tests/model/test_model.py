@@ -16,7 +16,7 @@ from model.configuration import Configuration
 from model.consumer import search_consumer
 from model.rules import RULES
 from model.search import search
-from model.searches import BIG, MAIN, TABLES, result_without
+from model.searches import BIG, MAIN, PAIRS, TABLES, result_without
 
 # States and endings of each complete search.
 MAIN_COUNTS = {
@@ -73,6 +73,13 @@ TABLE_COUNTS = {
     "stage table: with a self-committing sink, two runs": (5310, 820),
     "stage table: with a Delta-like sink, two runs, reset": (6110, 862),
 }
+PAIR_COUNTS = {
+    "two Delta-like sinks, two runs": (3158, 579),
+    "two Delta-like sinks, attempts 1 and 2, kill, exception, lost reply": (2956, 364),
+    "two Delta-like sinks and staged files, two runs": (859, 150),
+    "two Delta-like sinks, two runs, reset": (3804, 558),
+    "two Delta-like sinks, two runs, rewind to last": (3642, 490),
+}
 CONSUMER_COUNTS = {"rewind": 3699, "ignore": 5285}
 
 # Steps of the shortest trace that goes wrong without a rule, and the states seen until then.
@@ -96,6 +103,10 @@ WITHOUT_COUNTS = {
     "by_state": (10, 35),
     "dl_double": (5, 33),
     "dl_look": (14, 898),
+    "pa_ask": (9, 10),
+    "pa_together": (9, 10),
+    "pa_burn": (17, 488),
+    "pa_carry": (9, 10),
     "rp_recover": (12, 179),
     "rp_publishing": (7, 8),
     "rp_fence": (14, 337),
@@ -130,16 +141,17 @@ WITHOUT_COUNTS = {
 def test_each_configuration_and_each_rule_has_been_counted() -> None:
     assert [each.name for each in MAIN] == list(MAIN_COUNTS)
     assert [each.name for each in TABLES] == list(TABLE_COUNTS)
+    assert [each.name for each in PAIRS] == list(PAIR_COUNTS)
     assert [each.name for each in BIG] == list(BIG_COUNTS)
     assert list(RULES) == list(WITHOUT_COUNTS)
 
 
-@pytest.mark.parametrize("configuration", MAIN + TABLES, ids=lambda each: each.name)
+@pytest.mark.parametrize("configuration", MAIN + TABLES + PAIRS, ids=lambda each: each.name)
 def test_protocol_holds_in_each_state_that_was_counted(configuration: Configuration) -> None:
     result = search(configuration)
 
     assert result.violation is None, str(result)
-    assert (result.states, result.endings) == (MAIN_COUNTS | TABLE_COUNTS)[configuration.name]
+    assert (result.states, result.endings) == (MAIN_COUNTS | TABLE_COUNTS | PAIR_COUNTS)[configuration.name]
 
 
 @pytest.mark.slow

@@ -141,7 +141,7 @@ def test_every_error_has_a_status() -> None:
     of_runs = {
         "BookmarkError", "MisuseError", "AttemptRefusedError", "NotCommittedError", "PublishError",
         "VersionMismatchError", "ExpectationError", "ManifestError", "OwnerError", "PartitionsFailedError",
-        "SinkUnknownError", "SourceUnknownError", "UnknownRunsError",
+        "PartlyLandedError", "SinkUnknownError", "SourceUnknownError", "UnknownRunsError",
     }  # fmt: skip
     ours = [kind for kind in below(errors.BookmarkError) if kind.__module__ == errors.__name__]
     damage = {"StateCorruptError", "OutOfBoundsError"}

@@ -27,15 +27,18 @@ from airflow_bookmarks.core.errors import (
     FencedError,
     MisuseError,
     OptionError,
+    PartlyLandedError,
     SinkUnknownError,
     SourceError,
     StoreUnavailableError,
 )
 from airflow_bookmarks.core.job import DEFAULT_NAMESPACE, RunIdentity
+from airflow_bookmarks.core.option import Settlement
 from airflow_bookmarks.core.rules.territory import Territory
 from airflow_bookmarks.core.run import RunState
 from airflow_bookmarks.lifecycle.changes.change import Change, reset, rewind
 from airflow_bookmarks.lifecycle.changes.preview import preview
+from airflow_bookmarks.lifecycle.changes.settle import settle
 from airflow_bookmarks.lifecycle.inspect.lineage import lineage
 from airflow_bookmarks.lifecycle.inspect.pending import pending
 from airflow_bookmarks.lifecycle.protocol.failpoint import Failpoint
@@ -517,6 +520,79 @@ def test_upsert_whose_driver_died_after_it_is_taken_over(lake: Lake, table: Tabl
     assert table.lines() == ["a"]
     assert [operation for operation, told in table.history() if told == "run 1.1"] == ["MERGE"]
     assert lake.head().published == 2
+
+
+# ---- two tables in one run
+
+
+def to_both(job: BookmarkedJob, lines: DataFrame, lake: Lake) -> None:
+    job.write(lines, "out").delta(lake.path("orders"))
+    job.write(lines, "region").upsert("value").delta(lake.path("region"))
+
+
+def drivers_of_both(lake: Lake) -> Drivers:
+    return Drivers(lake, lambda job, lines: to_both(job, lines, lake), {"on_partial": "ask"})
+
+
+@pytest.mark.parametrize("option", ["enable", "disable"])
+def test_run_that_may_ask_writes_two_tables_each_once(lake: Lake, table: Table, option: str) -> None:
+    lake.put("a.txt", "a")
+    with lake.job(on_partial="ask", option=option, on_unused="error") as job:
+        job.write(lake.read(job), "region").delta(lake.path("region"))
+        job.write(lake.spark.createDataFrame([("x",)], "value STRING"), "out").delta(table.path)
+    assert (table.lines(), Table(lake.spark, lake.path("region")).lines()) == (["x"], ["a"])
+
+
+def test_row_that_the_second_table_refuses_lands_in_neither(lake: Lake, table: Table) -> None:
+    lake.put("a.txt", "a", "a")
+    with pytest.raises(OptionError, match="come more than once"), lake.job(on_partial="ask") as job:
+        to_both(job, lake.read(job), lake)
+    assert table.lines() == []
+    lake.put("a.txt", "b")
+    with lake.job(on_partial="ask") as job:
+        to_both(job, lake.read(job), lake)
+    assert (table.lines(), Table(lake.spark, lake.path("region")).lines()) == (["b"], ["b"])
+
+
+def test_nothing_new_is_written_to_neither_of_two_tables(lake: Lake, table: Table) -> None:
+    lake.put("a.txt", "a")
+    for _ in range(2):
+        with lake.job(on_partial="ask") as job:
+            to_both(job, lake.read(job), lake)
+    assert [len(Table(lake.spark, lake.path(name)).history()) for name in ("orders", "region")] == [2, 2]
+
+
+@pytest.mark.parametrize(
+    ("settled_as", "in_first", "in_second"),
+    [("committed", ["a", "b"], ["b"]), ("given-up", ["a", "a", "b"], ["a", "b"])],
+)
+def test_driver_that_died_between_two_tables_is_settled_by_a_person(
+    lake: Lake, table: Table, settled_as: Settlement, in_first: list[str], in_second: list[str]
+) -> None:
+    drivers = drivers_of_both(lake)
+    lake.put("a.txt", "a")
+    with pytest.raises(SimulatedCrash):
+        drivers.attempt(1, dies_at(Failpoint.STAGED, 2))  # files are staged first, then the first table is written
+    lake.put("b.txt", "b")
+    with pytest.raises(PartlyLandedError, match=r"its rows are in output 'out' .*, and not in output 'region'"):
+        drivers.attempt(2)
+    assert drivers.files() == []
+    settle(lake.store, "copy", 1, settled_as, reason="a test", who="me")
+    drivers.attempt(3)
+    drivers.attempt(1, run_id="next")
+    assert (table.lines(), Table(lake.spark, lake.path("region")).lines()) == (in_first, in_second)
+    assert drivers.files() == ["a", "b"]
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize(("point", "nth"), [(Failpoint.PLACED, 2), (Failpoint.STAGED, 3), (Failpoint.COMMITTED, 1)])
+def test_driver_that_died_beside_both_tables_needs_nobody(lake: Lake, table: Table, point: Failpoint, nth: int) -> None:
+    drivers = drivers_of_both(lake)
+    lake.put("a.txt", "a")
+    with pytest.raises(SimulatedCrash):
+        drivers.attempt(1, dies_at(point, nth))
+    drivers.attempt(2)
+    assert (table.lines(), Table(lake.spark, lake.path("region")).lines(), drivers.files()) == (["a"], ["a"], ["a"])
 
 
 # ---- what is refused

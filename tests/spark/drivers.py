@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from pyspark.sql import DataFrame
 
@@ -21,11 +22,12 @@ from tests.spark.lake import Lake
 class Drivers:
     """Attempts of one execution. One that dies is gone as a process is, with all that it would tidy.
 
-    `write` writes the lines that an attempt has read to the table.
+    `write` writes the lines that an attempt has read to the table; `options` are arguments of its job.
     """
 
     lake: Lake
     write: Callable[[BookmarkedJob, DataFrame], None]
+    options: Mapping[str, Any] = field(default_factory=dict)
 
     def attempt(self, number: int, at: Callable[[Failpoint], None] | None = None, run_id: str = "task") -> None:
         """Make an attempt that copies new lines to files and to the table."""
@@ -42,7 +44,7 @@ class Drivers:
 
         store = BookmarkStore(driver, self.lake.store.namespace)
         with runs_in(lambda _: RunEnvironment(at=hook)):
-            job = BookmarkedJob(self.lake.spark, "copy", store=store, run_id=run_id, attempt=number)
+            job = BookmarkedJob(self.lake.spark, "copy", store=store, run_id=run_id, attempt=number, **self.options)
             with job:
                 lines = self.lake.read(job)
                 self.write(job, lines)

@@ -21,7 +21,7 @@ import pytest
 
 from airflow_bookmarks.cli.command import VERBS, _parser
 from airflow_bookmarks.cli.verb import VerbContext
-from airflow_bookmarks.core.errors import NameInvalidError, OptionError, StoreAccessError
+from airflow_bookmarks.core.errors import NameInvalidError, OptionError, PartlyLandedError, StoreAccessError
 from airflow_bookmarks.core.head import Head
 from airflow_bookmarks.core.job import RunIdentity
 from airflow_bookmarks.core.text.identity import Identity
@@ -37,7 +37,9 @@ from airflow_bookmarks.lifecycle.protocol.lease import RunEnvironment
 from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
 from airflow_bookmarks.lifecycle.run.replay import ReplayRun
 from airflow_bookmarks.policies import ROLES, policy
-from airflow_bookmarks.sinks.staging import Mode
+from airflow_bookmarks.sinks.registry import SINKS
+from airflow_bookmarks.sinks.staging import Mode, StagingRequest
+from airflow_bookmarks.sources.files.planner import FileSource
 from airflow_bookmarks.store import blobs as blob
 from airflow_bookmarks.store import bookmark_store
 from airflow_bookmarks.store.backends.dynamodb import EXPIRES_AT, DynamoTable
@@ -47,7 +49,8 @@ from airflow_bookmarks.store.codec import item
 from airflow_bookmarks.store.table import Attributes, Delete, Key
 from airflow_bookmarks.store.table_settings import TableSettings
 from tests.conftest import REGION
-from tests.lifecycle.shop import Shop
+from tests.lifecycle.rows import RowTables
+from tests.lifecycle.shop import FILES, Shop
 from tests.store.iam import Call, Gate, allows
 
 pytestmark = pytest.mark.xdist_group("policies")  # each verb acts once, in one process
@@ -167,6 +170,26 @@ def a_dead_driver(world: World) -> None:
     """Leave an open run whose lease is held."""
     a_new_file(world)
     world.shop.copy(world.shop.begin("copy", "copy/dead"))
+
+
+def a_half_landed_run(world: World) -> None:
+    """Leave an open run that is in one table of two, and somebody who was told of it."""
+    be_told(world, a_dead_driver_between_tables(world))
+
+
+def a_dead_driver_between_tables(world: World) -> RowTables:
+    a_new_file(world)
+    tables = RowTables(world.folder)
+    dead = world.shop.begin("copy", "copy/dead", sinks=SINKS.extended(tables))
+    dead.plan("raw", FileSource(FILES, [str(world.shop.raw)]))
+    dead.place_landings({name: StagingRequest(RowTables.kind, f"row-tables://{name}") for name in ("day", "region")})
+    tables.table("day").write(int(dead.token.rsplit("/", 1)[1]), ["a"])
+    return tables
+
+
+def be_told(world: World, tables: RowTables) -> None:
+    with pytest.raises(PartlyLandedError):
+        world.shop.begin("copy", "copy/dead", attempt=2, sinks=SINKS.extended(tables))
 
 
 def a_failed_first_run(world: World) -> None:
@@ -368,6 +391,10 @@ RUNNING: dict[str, tuple[Prepare, Verb]] = {
     "run that reads an upstream": (nothing, lambda w: w.shop.run("report", upstream="copy")),
     "run that fails": (a_new_file, fail),
     "run after a dead driver": (a_dead_driver, take_over),
+    "run behind one that is in one table of two": (
+        lambda w: None,
+        lambda w: be_told(w, a_dead_driver_between_tables(w)),
+    ),
     "run that publishes what is due": (a_committed_run, take_over),
     "renewal of the lease": (nothing, renew),
     "finish": (a_committed_run, finish_the_dead),
@@ -401,6 +428,7 @@ STARTING_A_LINE: dict[str, tuple[Prepare, Verb]] = {
 }
 CHANGING: dict[str, tuple[Prepare, Verb]] = STARTING_A_LINE | {
     "unlock": (a_dead_driver, cli("unlock copy --reason test")),
+    "settle": (a_half_landed_run, cli("settle copy --run 3 --as committed --yes --reason test")),
     "protect": (nothing, protect),
     "unprotect": (protect, cli("unprotect copy --reason test")),
     "reset --request": (protect, cli("reset copy --request --reason test")),

@@ -532,6 +532,7 @@ def arguments(store: str | BookmarkStore, given: str | None, **settings: str) ->
         state_uri=given,
         manifest_uri=None,
         on_unused=None,
+        on_partial="error",
     )
 
 

@@ -154,6 +154,8 @@ KNOWN: Mapping[str, tuple[Check, str]] = {
     "snapshot_staged": (_is_id, "no id of a snapshot"),
     "replaces_part": _FLAG,
     "table_folder": _TEXT,
+    "has_landed": _FLAG,
+    "settled_as": _TEXT,
     "catalog_table": _TEXT,
     "options": (_is_map, "no map"),
     "gaps": (_is_gaps, "no gaps"),

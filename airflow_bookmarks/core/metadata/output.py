@@ -21,6 +21,9 @@ class OutputMetadata:
     lies that is the name of a table. `catalog_table` is the table over a folder of files whose partitions the publish
     adds, such as "glue:sales.orders". `version_after` is the version of a Delta table that has the rows, `upsert_keys`
     are the columns by which they replace others.
+
+    Of a run that has landed in some of its tables only, `has_landed` is what its recovery saw of this one, and
+    `settled_as` what a person has decided then: "committed" or "given-up" (None: nobody has).
     """
 
     format: str | None = None
@@ -37,6 +40,8 @@ class OutputMetadata:
     catalog_table: str | None = None
     version_after: int | None = None
     upsert_keys: tuple[str, ...] = ()
+    has_landed: bool | None = None
+    settled_as: str | None = None
 
     @property
     def is_append(self) -> bool:
@@ -69,4 +74,6 @@ class OutputMetadata:
             catalog_table=value_of(stats, "catalog_table"),
             version_after=value_of(stats, "version_after"),
             upsert_keys=tuple(value_of(stats, "upsert_keys", ())),
+            has_landed=value_of(stats, "has_landed"),
+            settled_as=value_of(stats, "settled_as"),
         )

@@ -11,6 +11,7 @@ from airflow_bookmarks.core.rules.territory import Territory
 from airflow_bookmarks.core.run import RunState
 from airflow_bookmarks.lifecycle.protocol.cleanup import finish_clean
 from airflow_bookmarks.lifecycle.protocol.failpoint import Failpoint
+from airflow_bookmarks.lifecycle.protocol.partial import settled
 from airflow_bookmarks.lifecycle.protocol.publish import publish_run, stored_output
 from airflow_bookmarks.sinks.failure import named_failure
 from airflow_bookmarks.sinks.registry import SINKS
@@ -41,6 +42,7 @@ def recover(
 
     Raises:
         OutOfBoundsError: state names files that are not the job's; nothing was changed.
+        PartlyLandedError: an open run has landed in some of its tables only, and nobody has settled it.
         PublishError: what is due can't be published.
         SinkUnknownError: an open run, or one whose publish is due, wrote to a sink that is not known, or that can't be
             asked from this process.
@@ -60,9 +62,12 @@ def recover(
         check_known_sources(grant.job, run)
     for run in opened:
         # Asked of each, also behind one that was taken over: that burns its token, and it may have another output.
-        has_landed = _has_landed(store, grant, run, sinks)
-        if adopted is None and has_landed and _is_same_position(grant, run):
-            adopted = store.adopt(grant, run)
+        landed = _landed(store, grant, run, sinks)
+        has_landed = any(landed.values())
+        wanted = run if adopted is None and has_landed and _is_same_position(grant, run) else None
+        wanted = wanted and settled(store, grant, wanted, landed)
+        if wanted is not None:
+            adopted = store.adopt(grant, wanted)
             log.warning(
                 "bookmark %s: the rows of run %s had landed; it is taken over and committed", grant.job, run.key
             )
@@ -180,15 +185,17 @@ STAYS_OPEN = (
 )
 
 
-def _has_landed(store: BookmarkStore, grant: LeaseGrant, run: Run, sinks: SinkRegistry) -> bool:
-    landed, sinks = False, sinks.reaching(store.databases)
+def _landed(store: BookmarkStore, grant: LeaseGrant, run: Run, sinks: SinkRegistry) -> Mapping[str, bool]:
+    """Burn the tokens of a run; return of each output that commits by itself whether its rows are there."""
+    landed: dict[str, bool] = {}
+    sinks = sinks.reaching(store.databases)
     for name, entry in run.outputs.items():
-        sink = sinks.find_committing(entry.sink)
+        sink = None if entry.is_left_out else sinks.find_committing(entry.sink)
         if sink is not None:
             output = stored_output(store, grant.job, run, name)
             with named_failure(sink.kind, output, STAYS_OPEN):
                 sink.burn(output, grant.fence)
-                landed = sink.landed(output) or landed
+                landed[name] = sink.landed(output)
     return landed
 
 

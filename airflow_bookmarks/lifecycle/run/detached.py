@@ -47,7 +47,7 @@ from airflow_bookmarks.sources.contract import stats_of
 from airflow_bookmarks.sources.source import P, PlanInput, Source
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
     from airflow_bookmarks.core.plan import Plan
     from airflow_bookmarks.core.position import Position
@@ -265,22 +265,36 @@ class DetachedRun(ReadsContexts, KeepsState, Expects, WritesManifests, RecordsUs
             OptionError: its sink stages, and has no place for such a run.
             MisuseError: its sink commits by itself, and the next run of the loop would read the same again.
         """
-        check_name("output", output)
-        self._check_running(f"write {output!r}")
-        self._outputs.check_new(output)
-        entry = self._sinks.stage_aside(Territory(self._store.namespace, self._job), self._id, output, place)
-        if entry.commits_by_itself:
-            # Rows that have landed can't be taken back, so what would refuse the end of the run refuses them. A plan of
-            # files may still lose some before it.
-            self._inputs.check_read("published")
-            self._outputs.check_written("published", but=output)
-            self._outputs.check_staged("published")
-            whole = {ctx: plan for ctx, plan in self._inputs.plans.items() if not isinstance(plan, FilePlan)}
-            self._positions_after(whole)
-        self._outputs.place(output, entry)
-        if place.overwrites_published:
-            self._overwriting.add(output)
-        return entry.place
+        return self._place_all({output: place})[output]
+
+    @guarded
+    def place_landings(self, places: Mapping[str, StagingRequest]) -> Mapping[str, str]:
+        """Return where outputs land that commit by themselves; see `place`."""
+        return self._place_all(places)
+
+    def _place_all(self, places: Mapping[str, StagingRequest]) -> Mapping[str, str]:
+        territory, entries = Territory(self._store.namespace, self._job), {}
+        for output, place in places.items():
+            check_name("output", output)
+            self._check_running(f"write {output!r}")
+            self._outputs.check_new(output)
+            entries[output] = self._sinks.stage_aside(territory, self._id, output, place)
+        if any(entry.commits_by_itself for entry in entries.values()):
+            self._check_landing(places)
+        for output, entry in entries.items():
+            self._outputs.place(output, entry)
+            if places[output].overwrites_published:
+                self._overwriting.add(output)
+        return {output: entry.place for output, entry in entries.items()}
+
+    def _check_landing(self, outputs: Collection[str]) -> None:
+        # Rows that have landed can't be taken back, so what would refuse the end of the run refuses them. A plan of
+        # files may still lose some before it.
+        self._inputs.check_read("published")
+        self._outputs.check_written("published", but=outputs)
+        self._outputs.check_staged("published")
+        whole = {ctx: plan for ctx, plan in self._inputs.plans.items() if not isinstance(plan, FilePlan)}
+        self._positions_after(whole)
 
     @guarded
     def is_to_land(self, place: StagingRequest, made_from: Sequence[str], has_rows: Callable[[], bool]) -> bool:

@@ -62,7 +62,7 @@ from airflow_bookmarks.sources.upstream.rewind import RewindWanted
 from airflow_bookmarks.store.bookmark_store import PLAN_INLINE_BYTES, BookmarkStore, Commit, LeaseGrant
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
     from airflow_bookmarks.core.files.file_plan import FilePlan
     from airflow_bookmarks.core.plan import Plan
@@ -290,21 +290,58 @@ class ActiveRun(LeaseHolder):
             UnknownRunsError: a first run finds files of runs that the store does not know.
             FencedError: the job is not ours any more.
         """
+        if self._leased.sinks.find_staged(place.sink) is None:
+            return self._place_landings({output: place})[output]
+        self._check_place(output, place)
+        entry, staging = self._leased.stage(self._run_key, output, place)
+        self._store_places({output: entry}, {}, staging)
+        return entry.place
+
+    @guarded
+    def place_landings(self, places: Mapping[str, StagingRequest]) -> Mapping[str, str]:
+        """Store where outputs land that commit by themselves, all of them before the first; return their tokens.
+
+        Whoever finds rows of one then knows of the others, and whether they have landed too. See `place`.
+        """
+        return self._place_landings(places)
+
+    def _place_landings(self, places: Mapping[str, StagingRequest]) -> Mapping[str, str]:
+        for output, place in places.items():
+            self._check_place(output, place)
+        listed = self._listed_before(tuple(places))
+        entries = {output: self._leased.stage(self._run_key, output, place)[0] for output, place in places.items()}
+        self._store_places(entries, listed, self._leased.staging, state=self._state_entry())
+        return {output: entry.place for output, entry in entries.items()}
+
+    def _check_place(self, output: str, place: StagingRequest) -> None:
         check_name("output", output)
         self._check_running(f"write {output!r}")
         self._outputs.check_new(output)
+        if self._landing is not None:
+            raise MisuseError(
+                f"job {self.job!r}: output {output!r} is written after one that commits by itself. Nothing was "
+                "committed. Write that one last; two of its kind are placed together, before either is written."
+            )
         check_part_name(self._store, self.job, "output", output, self._grant.base)
         if place.on_unknown_runs == "error" and is_first_run(self._grant.base) and self._leased.start.is_beginning:
             check_known_runs(self._store, self.job, output, place.target)
-        entry, staging = self._leased.stage(self._run_key, output, place)
-        placed = {**self._listed_before(output, place), output: entry}
-        state = None if self._landing is None else self._state_entry()
+
+    def _store_places(
+        self,
+        entries: Mapping[str, OutputEntry],
+        listed: Mapping[str, OutputEntry],
+        staging: list[str],
+        *,
+        state: StateEntry | None = None,
+    ) -> None:
+        """Store new outputs, with what else is to be known from now on: others as they are `listed`, and `state`."""
         option, is_last = self.option.value, not self._in_batches
+        placed = {**listed, **entries}
         self._store.place(self._grant, placed, staging, option=option, is_last=is_last, state=state)
         self._leased.staging, self._leased.has_item = staging, True
-        self._outputs.place(output, entry)
+        for output, entry in entries.items():
+            self._outputs.place(output, entry)
         self._environment.at(Failpoint.PLACED)
-        return entry.place
 
     @guarded
     def is_to_land(self, place: StagingRequest, made_from: Sequence[str], has_rows: Callable[[], bool]) -> bool:
@@ -326,27 +363,20 @@ class ActiveRun(LeaseHolder):
         self._outputs.place(output, replace(entry, is_left_out=True))
         self._outputs.stage(output, staged)
 
-    def _listed_before(self, output: str, place: StagingRequest) -> Mapping[str, OutputEntry]:
-        """Return what to store with the place of a sink that commits by itself; nothing for any other.
+    def _listed_before(self, landing: Collection[str]) -> Mapping[str, OutputEntry]:
+        """Return what to store with the places of outputs that commit by themselves.
 
         Another process that finds its rows takes the run over, with what is staged and what `job.state` is: so by then
         everything else is staged, and listed. The input, and where it leads, are checked one last time, because rows
         that have landed can't be taken back.
         """
-        if self._landing is not None:
-            raise MisuseError(
-                f"job {self.job!r}: output {output!r} is written after one that commits by itself. Nothing was "
-                "committed. Write that one last; two of its kind can't be part of one run."
-            )
-        if self._leased.sinks.find_staged(place.sink) is not None:
-            return {}
         # Whoever finds its rows commits the run as it is now, so what would refuse the commit refuses the landing.
         self._inputs.check_read("committed")
-        self._outputs.check_written("committed", but=output)
+        self._outputs.check_written("committed", but=landing)
         self._outputs.check_staged("committed")
-        landing = self._rechecked()
-        self._check_moves(self._leased.preparation(self._reader, self._states).outcome(self._inputs, landing))
-        self._landing = landing
+        plans = self._rechecked()
+        self._check_moves(self._leased.preparation(self._reader, self._states).outcome(self._inputs, plans))
+        self._landing = plans
         # Rows are about to land in that sink, so this run moves something, whatever else it has found.
         return self._output_entries(increment_of(self._landing, state_changed=True))
 

@@ -136,7 +136,7 @@ class LeasedRun:
         """Return an output with what its sink tells of the rows that have landed: its driver died before it could."""
         entry = adopted.outputs[name]
         sink = self.sinks.reaching(self.store.databases).find_committing(entry.sink)
-        if sink is None:
+        if sink is None or entry.is_left_out:
             return entry
         output = stored_output(self.store, self.grant.job, adopted, name)
         with named_failure(sink.kind, output, STAYS_OPEN):

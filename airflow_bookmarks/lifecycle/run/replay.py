@@ -240,6 +240,10 @@ class ReplayRun(LeaseHolder):
         self._environment.at(Failpoint.PLACED)
         return entry.place
 
+    def place_landings(self, places: Mapping[str, StagingRequest]) -> Mapping[str, str]:
+        """Raise, as `place` does: nothing that commits by itself can be written again."""
+        return {output: self.place(output, place) for output, place in places.items()}
+
     def is_to_land(self, place: StagingRequest, made_from: Sequence[str], has_rows: Callable[[], bool]) -> bool:
         """Return True: `place` says why nothing of it can be written again."""
         return True

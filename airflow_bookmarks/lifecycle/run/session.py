@@ -185,6 +185,10 @@ class RunSession(Protocol):
         """Return the folder in which to stage an output."""
         ...
 
+    def place_landings(self, places: Mapping[str, StagingRequest]) -> Mapping[str, str]:
+        """Return where outputs land that commit by themselves: asked for all of them before the first is written."""
+        ...
+
     def is_to_land(self, place: StagingRequest, made_from: Sequence[str], has_rows: Callable[[], bool]) -> bool:
         """Return whether an output that commits by itself is written in this run: all its input is planned by now.
 

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from airflow_bookmarks.core.database.upsert import Upsert
     from airflow_bookmarks.core.rules.emptiness import WhenEmpty
     from airflow_bookmarks.sinks.files.catalog import CatalogTable
-    from airflow_bookmarks.sinks.staging import OnUnknownRuns, Staged
+    from airflow_bookmarks.sinks.staging import OnUnknownRuns, Staged, StagingRequest
+    from airflow_bookmarks.spark.query import Query
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
 
 _DYNAMIC = "spark.sql.sources.partitionOverwriteMode"
@@ -45,8 +46,29 @@ class WritingJob(RunningJob, Protocol):
         """Make sure that an output doesn't replace what another one of its run or loop wrote to a table."""
         ...
 
-    def land_last(self, output: str, land: Callable[[], None]) -> None:
+    def land_last(self, landing: LandingOutput) -> None:
         """Let an output that commits by itself be written at the commit, when all others are staged."""
+        ...
+
+
+class LandingOutput(Protocol):
+    """An output that commits by itself, which its script has asked for and the commit of its run writes."""
+
+    @property
+    def output(self) -> str:
+        """The name of the output."""
+        ...
+
+    def query(self) -> Query:
+        """Return what the write of its rows reads."""
+        ...
+
+    def prepared(self) -> StagingRequest | None:
+        """Return what is stored before its rows land; None if this run writes nothing of it, which is recorded then."""
+        ...
+
+    def land(self, place: str) -> None:
+        """Write its rows under the token that `place` names, and record what has landed."""
         ...
 
 

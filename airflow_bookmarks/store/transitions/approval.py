@@ -12,10 +12,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from airflow_bookmarks.core.errors import ConditionFailedError
-from airflow_bookmarks.core.text.instant import to_text
 from airflow_bookmarks.store.codec.item import EVENT_PREFIX
 from airflow_bookmarks.store.table import Attributes, Check, Condition, Equals, Exists, Lacks, Operation, Put, Update
+from airflow_bookmarks.store.transitions.base import stamped, transact_once
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -24,33 +23,6 @@ if TYPE_CHECKING:
     from airflow_bookmarks.core.rules.audit import AuditEvent
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
     from airflow_bookmarks.store.table import Key
-
-
-def stamped(store: BookmarkStore, head: Head, event: AuditEvent) -> Attributes:
-    """Return an event that changes no position: with its time, and the version, epoch and protection that it met.
-
-    IAM policies of jobs recognise what people do by these names (`epoch_after`, `protected`): no run writes them.
-    """
-    return {
-        **event,
-        "at": to_text(store.now()),
-        "protected": head.protected,
-        "version_before": head.version,
-        "epoch_before": head.epoch,
-        "epoch_after": head.epoch,
-    }
-
-
-def transact_once(store: BookmarkStore, trace: Key, operations: list[Operation]) -> bool:
-    """Write all of `operations`, one of which puts the item `trace`; False if a condition did not hold.
-
-    `trace` is there only if this very transaction was written: so a lost reply is not taken for a refusal.
-    """
-    try:
-        store.table.transact(operations)
-    except ConditionFailedError:
-        return trace in store.table.get([trace])
-    return True
 
 
 def protect(store: BookmarkStore, job: str, head: Head, event: AuditEvent) -> bool:

@@ -24,8 +24,10 @@ if TYPE_CHECKING:
 
     from airflow_bookmarks.core.head import Head
     from airflow_bookmarks.core.job import RunIdentity
+    from airflow_bookmarks.core.rules.audit import AuditEvent
+    from airflow_bookmarks.core.run import Run
     from airflow_bookmarks.store.object_store import ObjectStore
-    from airflow_bookmarks.store.table import Operation, Table
+    from airflow_bookmarks.store.table import Attributes, Key, Operation, Table
 
 
 ALIAS_OF = "alias_of"  # on the index entry of an alias, and on the empty head that was there before
@@ -68,6 +70,11 @@ class LeaseGrant:
     @property
     def key(self) -> RunKey:
         return RunKey(self.run_number, self.fence)
+
+    def has_made(self, run: Run) -> bool:
+        """Whether a run item is of this holding: compared by its maker too, for an import brings fences of others."""
+        is_same_try = (run.run_id, run.attempt) == (self.identity.run_id, self.identity.attempt)
+        return is_same_try and self.fence in run.fences
 
 
 def commit_conditions(grant: LeaseGrant) -> list[Condition]:
@@ -159,3 +166,30 @@ class Transitions(StateReader):
 
     def _token(self) -> str:
         return f"{self._random.getrandbits(128):032x}"
+
+
+def stamped(store: Transitions, head: Head, event: AuditEvent) -> Attributes:
+    """Return an event that changes no position: with its time, and the version, epoch and protection that it met.
+
+    IAM policies of jobs recognise what people do by these names (`epoch_after`, `protected`): no run writes them.
+    """
+    return {
+        **event,
+        "at": to_text(store.now()),
+        "protected": head.protected,
+        "version_before": head.version,
+        "epoch_before": head.epoch,
+        "epoch_after": head.epoch,
+    }
+
+
+def transact_once(store: Transitions, trace: Key, operations: list[Operation]) -> bool:
+    """Write all of `operations`, one of which puts the item `trace`; False if a condition did not hold.
+
+    `trace` is there only if this very transaction was written: so a lost reply is not taken for a refusal.
+    """
+    try:
+        store.table.transact(operations)
+    except ConditionFailedError:
+        return trace in store.table.get([trace])
+    return True

@@ -30,8 +30,7 @@ from airflow_bookmarks.store.table import (
     Put,
     Update,
 )
-from airflow_bookmarks.store.transitions.approval import stamped, transact_once
-from airflow_bookmarks.store.transitions.base import ALIAS_OF, same_state
+from airflow_bookmarks.store.transitions.base import ALIAS_OF, same_state, stamped, transact_once
 from airflow_bookmarks.store.transitions.collection import IMPORTED_AT
 from airflow_bookmarks.store.transitions.naming import alias_of
 from airflow_bookmarks.store.transitions.ownership import landed, same_entry, same_ownership

@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING
 from airflow_bookmarks.core.errors import ConditionFailedError, StateCorruptError
 from airflow_bookmarks.core.text.instant import to_text
 from airflow_bookmarks.store.table import Attributes, Check, Condition, Delete, Equals, Lacks, Missing, Put, Update
-from airflow_bookmarks.store.transitions.approval import stamped, transact_once
-from airflow_bookmarks.store.transitions.base import ALIAS_OF
+from airflow_bookmarks.store.transitions.base import ALIAS_OF, stamped, transact_once
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING
 
 from airflow_bookmarks.core.rules.owner import DAG_ID, FORMER_NAMES, FORMER_OWNERS, former_in, owner_in, owners_in
 from airflow_bookmarks.store.table import Attributes, Condition, Equals, Exists, Lacks, Put, Update, Value
-from airflow_bookmarks.store.transitions.approval import stamped, transact_once
-from airflow_bookmarks.store.transitions.base import ALIAS_OF
+from airflow_bookmarks.store.transitions.base import ALIAS_OF, stamped, transact_once
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -17,7 +17,7 @@ from airflow_bookmarks.core.run import RunState
 from airflow_bookmarks.core.text.instant import to_text
 from airflow_bookmarks.store.codec import item
 from airflow_bookmarks.store.table import Check, Condition, Equals, Lacks, Missing, Put, Update
-from airflow_bookmarks.store.transitions.approval import transact_once
+from airflow_bookmarks.store.transitions.base import transact_once
 from airflow_bookmarks.store.transitions.collection import COLLECTED_UNTIL
 from airflow_bookmarks.store.transitions.lease import RUN_NUMBER
 

@@ -13,6 +13,7 @@ from airflow.sdk import DAG, task
 from airflow_bookmarks.core.errors import (
     ApprovalError,
     ChangedMeanwhileError,
+    ChangeRefusedError,
     JobBusyError,
     JobUnknownError,
     OptionError,
@@ -219,6 +220,12 @@ def test_hook_changes_and_undoes_with_the_rules_of_the_command_line(world: World
     world.shop.begin("copy", run_id="dead")
     assert hook.unlock("copy", reason="it is dead")["held_by"] == "dead"
     assert [event["kind"] for event in world.store.events("copy")] == ["reset", "undo", "set", "unlock"]
+
+
+def test_run_that_nobody_asks_about_is_not_settled(world: World) -> None:
+    world.shop.run("copy")
+    with pytest.raises(ChangeRefusedError, match="no run waits for that"):
+        BookmarkHook().settle("copy", 2, "committed", reason="a test")
 
 
 def test_state_is_set_and_hidden_where_the_connection_says_so(world: World, monkeypatch: pytest.MonkeyPatch) -> None:

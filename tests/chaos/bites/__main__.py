@@ -15,7 +15,7 @@ from pathlib import Path
 from threading import Lock
 
 from tests.chaos.bites import data, reading, state
-from tests.chaos.bites.bite import BITES, Bite
+from tests.chaos.bites.bite import BITES, TWO_SINKS, Bite
 from tests.chaos.sim.play import play
 from tests.chaos.sim.world import Settings
 
@@ -50,7 +50,7 @@ def hunt(bite: Bite, seeds: int) -> Caught:
         if found is None:
             break
         with _PLAYING:
-            is_sound = not _violations(found["seed"])
+            is_sound = not _violations(bite, found["seed"])
         if is_sound:
             return Caught(bite, found["seed"], found["violation"], time.monotonic() - began)
         start = found["seed"] + 1
@@ -62,7 +62,7 @@ def _apply(bite: Bite, start: int, seeds: int) -> None:
     bite.apply()
     found = None
     for seed in _seeds(bite, start, seeds):
-        violations = _violations(seed)
+        violations = _violations(bite, seed)
         if violations:
             found = {"seed": seed, "violation": violations[0]}
             break
@@ -71,13 +71,15 @@ def _apply(bite: Bite, start: int, seeds: int) -> None:
 
 def _seeds(bite: Bite, start: int, seeds: int) -> Iterator[int]:
     """Yield the seeds of `seeds` worlds of the bite's theme, from `start` on."""
-    last = seeds if bite.theme is None else seeds * THEMES
-    yield from (seed for seed in range(start, last) if bite.theme in (None, Settings.of(seed).theme))
+    anywhere = bite.theme in (None, TWO_SINKS)
+    last = seeds if anywhere else seeds * THEMES
+    yield from (seed for seed in range(start, last) if anywhere or bite.theme == Settings.of(seed).theme)
 
 
-def _violations(seed: int) -> Sequence[str]:
+def _violations(bite: Bite, seed: int) -> Sequence[str]:
+    draw = Settings.of_two_sinks if bite.theme == TWO_SINKS else Settings.of
     try:
-        return play(Settings.of(seed)).violations
+        return play(draw(seed)).violations
     except Exception as error:  # a bite may break anything, and that is a way to be found
         if is_of_the_bite(error):
             raise

@@ -8,12 +8,14 @@ from dataclasses import dataclass, field
 from inspect import Parameter, signature
 from typing import Any
 
+TWO_SINKS = "two sinks"
+
 
 @dataclass(frozen=True)
 class Bite:
     """One deliberate fault: a name, the rule that it breaks, and what applies it to this process, for good.
 
-    `theme` is that of the worlds in which it can show (None: in any).
+    `theme` is that of the worlds in which it can show (None: in any); `TWO_SINKS` are worlds drawn by themselves.
     """
 
     name: str

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -13,7 +13,7 @@ from airflow_bookmarks.core.timeline import SelectedRuns
 from airflow_bookmarks.files.opener import open_to_change
 from airflow_bookmarks.lifecycle.history import timeline_switch as turn
 from airflow_bookmarks.lifecycle.protocol import cleanup as clean
-from airflow_bookmarks.lifecycle.protocol import finish, publish, recover
+from airflow_bookmarks.lifecycle.protocol import finish, partial, publish, recover
 from airflow_bookmarks.lifecycle.run import enabled as active_run
 from airflow_bookmarks.lifecycle.run import leased
 from airflow_bookmarks.lifecycle.run.detached import DetachedRun
@@ -29,7 +29,7 @@ from airflow_bookmarks.sources.upstream.job import UpstreamJob
 from airflow_bookmarks.sources.upstream.selection import living_among
 from airflow_bookmarks.sources.upstream.source import UpstreamSource
 from airflow_bookmarks.store.bookmark_store import BookmarkStore
-from tests.chaos.bites.bite import bite, put, take
+from tests.chaos.bites.bite import TWO_SINKS, bite, put, take
 from tests.chaos.sim.files import FaultyFiles
 
 # ---- staging
@@ -95,24 +95,44 @@ def pause_under_normal_token() -> None:
 # ---- sinks that commit by themselves
 
 
+@bite("a run that has landed in one table of two waits for a person", theme=TWO_SINKS)
+def half_landed_taken_for_whole() -> None:
+    put(recover, "settled", lambda store, grant, run, landed: run)
+
+
+@bite("what has not landed of a run that a person lets count is stored as left out", theme=TWO_SINKS)
+def missing_output_not_stored() -> None:
+    put(partial, "_missing", lambda entry: entry)
+
+
+@bite("the places of all tables that commit by themselves are stored before the first is written", theme=TWO_SINKS)
+def one_place_stored_with_its_write() -> None:
+    place = BookmarkStore.place
+
+    def first_alone(self: Any, grant: Any, outputs: Mapping[str, Any], *given: Any, **named: Any) -> None:
+        place(self, grant, {name: entry for name, entry in outputs.items() if name != "sink2"}, *given, **named)
+
+    put(BookmarkStore, "place", first_alone)
+
+
 @bite("a token is burned in the sink before its plan is given up", theme="sinks")
 def token_not_burned() -> None:
-    def has_landed(store: Any, grant: Any, run: Any, sinks: Any) -> bool:
-        found = [(sinks.find_committing(output.sink), name) for name, output in run.outputs.items()]
-        return any(sink.landed(publish.stored_output(store, grant.job, run, name)) for sink, name in found if sink)
+    def landed(store: Any, grant: Any, run: Any, sinks: Any) -> Mapping[str, bool]:
+        found = {name: sinks.find_committing(output.sink) for name, output in run.outputs.items()}
+        outputs = {name: publish.stored_output(store, grant.job, run, name) for name, sink in found.items() if sink}
+        return {name: found[name].landed(output) for name, output in outputs.items()}
 
-    put(recover, "_has_landed", has_landed)
+    put(recover, "_landed", landed)
 
 
 @bite("rows that have landed are taken over and not read again", theme="sinks")
 def landed_rows_not_taken_over() -> None:
-    has_landed = take(recover, "_has_landed")
+    landed = take(recover, "_landed")
 
-    def never(store: Any, grant: Any, run: Any, sinks: Any) -> bool:
-        has_landed(store, grant, run, sinks)
-        return False
+    def never(store: Any, grant: Any, run: Any, sinks: Any) -> Mapping[str, bool]:
+        return dict.fromkeys(landed(store, grant, run, sinks), False)
 
-    put(recover, "_has_landed", never)
+    put(recover, "_landed", never)
 
 
 @bite("a landed plan is carried into a new epoch when the position is the same", theme="sinks")

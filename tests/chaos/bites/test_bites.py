@@ -22,6 +22,9 @@ QUICK = [
     "discarded_instead_of_swept",
     "landed_rows_not_taken_over",
     "clean_not_finished",
+    "half_landed_taken_for_whole",
+    "missing_output_not_stored",
+    "one_place_stored_with_its_write",
 ]
 
 

@@ -6,12 +6,16 @@ import argparse
 import multiprocessing
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import TypeAlias
 
 from tests.chaos.sim.play import play
 from tests.chaos.sim.shrink import Shrinker
 from tests.chaos.sim.tally import COMMAND, Tally, run_worlds, told
 from tests.chaos.sim.world import Settings
+
+Draw: TypeAlias = Callable[[int], Settings]
 
 
 def _chunks(start: int, count: int, size: int = 50) -> Iterator[range]:
@@ -19,32 +23,32 @@ def _chunks(start: int, count: int, size: int = 50) -> Iterator[range]:
         yield range(first, min(first + size, start + count))
 
 
-def _run_many(start: int, count: int, jobs: int) -> int:
+def _run_many(start: int, count: int, jobs: int, draw: Draw) -> int:
     began, tally = time.monotonic(), Tally()
     with multiprocessing.get_context("spawn").Pool(jobs) as pool:
-        for part in pool.imap_unordered(run_worlds, _chunks(start, count)):
+        for part in pool.imap_unordered(partial(run_worlds, draw=draw), _chunks(start, count)):
             tally += part
             if part.violations:
                 print(told(part.violations), flush=True)
     print(f"{tally}; {time.monotonic() - began:.1f} s")
     if tally.violations:
-        _shrink(min(tally.violations))
+        _shrink(draw(min(tally.violations)))
     return 1 if tally.violations else 0
 
 
-def _run_one(seed: int, is_traced: bool, shrinks: bool) -> int:
-    outcome = play(Settings.of(seed), is_traced=is_traced)
+def _run_one(settings: Settings, is_traced: bool, shrinks: bool) -> int:
+    outcome = play(settings, is_traced=is_traced)
     print(outcome.settings)
     print(*outcome.trace, sep="\n")
     print(*(outcome.violations or ["nothing was violated"]), sep="\n")
     if outcome.violations and shrinks:
-        _shrink(seed)
+        _shrink(settings)
     return 1 if outcome.violations else 0
 
 
-def _shrink(seed: int) -> None:
-    smaller = Shrinker(Settings.of(seed)).shrink()
-    print(f"\nseed {seed}, made smaller: roles {', '.join(smaller.settings.roles)}")
+def _shrink(settings: Settings) -> None:
+    smaller = Shrinker(settings).shrink()
+    print(f"\nseed {settings.seed}, made smaller: roles {', '.join(smaller.settings.roles)}")
     print(*smaller.trace, sep="\n")
     print(*smaller.violations, sep="\n")
 
@@ -58,10 +62,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, help="this world alone")
     parser.add_argument("--trace", action="store_true", help="with --seed: print the whole interleaving")
     parser.add_argument("--shrink", action="store_true", help="with --seed: make a failing world smaller")
+    parser.add_argument("--two-sinks", action="store_true", help="worlds with two tables that commit by themselves")
     given = parser.parse_args(arguments)
+    draw = Settings.of_two_sinks if given.two_sinks else Settings.of
     if given.seed is not None:
-        return _run_one(given.seed, given.trace, given.shrink)
-    return _run_many(given.start, given.seeds, given.jobs)
+        return _run_one(draw(given.seed), given.trace, given.shrink)
+    return _run_many(given.start, given.seeds, given.jobs, draw)
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ from typing import Any
 
 from airflow_bookmarks.core.errors import (
     BookmarkError,
+    PartlyLandedError,
     RewindAlongRefusedError,
     RunUnknownError,
     UpstreamReplayedError,
@@ -20,7 +21,7 @@ from airflow_bookmarks.core.run import RunKey
 from airflow_bookmarks.core.selection.listing import FileInfo
 from airflow_bookmarks.sinks.staging import Mode
 from airflow_bookmarks.store.table import Attributes, Value
-from tests.chaos.sim.life import SINK_OUTPUT, drive, over_bound
+from tests.chaos.sim.life import drive, over_bound, settle_any
 from tests.chaos.sim.record import JobWitness
 from tests.chaos.sim.witness import NAMESPACE
 from tests.chaos.sim.world import LAKE, JobSpec, World
@@ -69,6 +70,11 @@ def _run_part(world: World, spec: JobSpec, name: str) -> bool:
             _check_told(world, spec)
             again = world.process(f"{process.name} along", is_exempt=True)
             world.spawn(again, lambda p=again: _go_along(world, p, spec))  # type: ignore[misc]
+            scheduler.run()
+        elif isinstance(error, PartlyLandedError):
+            left.append(f"run {error.number}, which waited for a person")
+            person = world.process(f"{process.name} decides", is_exempt=True)
+            world.spawn(person, lambda p=person: settle_any(world, p, world.store(p), spec))  # type: ignore[misc]
             scheduler.run()
         elif isinstance(error, RunUnknownError) and _is_cut_off(world, spec):
             world.cut_off.add(spec.name)
@@ -135,8 +141,8 @@ def check(world: World) -> None:
         _check_consumed(world, spec, witness)
         for output in spec.outputs:
             _check_target(world, spec, witness, output)
-        if spec.has_sink:
-            _check_sink(world, spec, witness)
+        for output in spec.sinks:
+            _check_sink(world, spec, witness, output)
         _check_staging(world, spec)
     _check_blobs(world)
 
@@ -269,23 +275,45 @@ def _partition(row: str) -> str:
     return row.partition("@")[0].rpartition("-")[2]
 
 
-def _check_sink(world: World, spec: JobSpec, witness: JobWitness) -> None:
-    sink = world.sinks[spec.name]
+def _check_sink(world: World, spec: JobSpec, witness: JobWitness, output: str) -> None:
+    rows_by_fence = world.sinks[spec.name].rows[output]
     used: set[int] = set()
     for number, key in witness.committed.items():
-        want = witness.rows[number].get(SINK_OUTPUT, Counter())
-        landed = [fence for fence in witness.fences[key] if sink.rows.get(fence)]
+        want = witness.rows[number].get(output, Counter())
+        if _stored(world, spec, key, output).get("left_out"):
+            _check_left_out(world, spec, key, output)
+            want = Counter()
+        landed = [fence for fence in witness.fences[key] if rows_by_fence.get(fence)]
         used |= set(landed)
-        got = sum((sink.rows[fence] for fence in landed), Counter[str]())
+        got = sum((rows_by_fence[fence] for fence in landed), Counter[str]())
         if got != want:
-            world.witness.say(f"run {key} of {spec.name} wrote {_told(want)} and the sink holds {_told(got)} of it")
-    for fence, rows in sink.rows.items():
+            world.witness.say(f"run {key} of {spec.name} wrote {_told(want)} and {output} holds {_told(got)} of it")
+    for fence, rows in rows_by_fence.items():
         if fence in used or not rows:
             continue
         # Rows that were taken over belong to each item that took them; the last of them says what became of them.
         keys = sorted(key for key, fences in witness.fences.items() if fence in fences)
-        if not keys or not _has_moved(witness, keys[-1]):
-            world.witness.say(f"the sink of {spec.name} holds {_told(rows)} under {fence}, which no run committed")
+        if not keys or not (_has_moved(witness, keys[-1]) or _decision(world, spec, keys[-1], output) == "given-up"):
+            world.witness.say(f"{output} of {spec.name} holds {_told(rows)} under {fence}, which no run committed")
+
+
+def _check_left_out(world: World, spec: JobSpec, key: RunKey, output: str) -> None:
+    """An output lacks the rows of its run where another one has them, and a person has said so."""
+    landed = [
+        other for other in spec.sinks if world.sinks[spec.name].has(other, world.witness.jobs[spec.name].fences[key])
+    ]
+    if not landed or _decision(world, spec, key, output) != "committed":
+        world.witness.say(f"run {key} of {spec.name} is committed without {output}, and nobody has said so")
+
+
+def _decision(world: World, spec: JobSpec, key: RunKey, output: str) -> str | None:
+    decision: str | None = _stored(world, spec, key, output).get("facts", {}).get("settled_as")
+    return decision
+
+
+def _stored(world: World, spec: JobSpec, key: RunKey, output: str) -> Mapping[str, Any]:
+    found: Mapping[str, Any] = world.witness.jobs[spec.name].items[key].get(f"output:{output}", {})
+    return found
 
 
 def _has_moved(witness: JobWitness, key: RunKey) -> bool:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from datetime import timedelta
 from random import Random
-from typing import Any
+from typing import Any, get_args
 
 from airflow_bookmarks.core.errors import (
     BookmarkError,
@@ -14,10 +14,12 @@ from airflow_bookmarks.core.errors import (
 )
 from airflow_bookmarks.core.files.file_plan import FilePlan
 from airflow_bookmarks.core.job import RunIdentity
+from airflow_bookmarks.core.option import Settlement
 from airflow_bookmarks.core.selection.listing import instant
 from airflow_bookmarks.core.selection.reason import OVER_BOUND
 from airflow_bookmarks.core.text.instant import to_text
 from airflow_bookmarks.lifecycle.changes import change
+from airflow_bookmarks.lifecycle.changes.settle import find_partly_landed, settle
 from airflow_bookmarks.lifecycle.maintenance.retention import collect
 from airflow_bookmarks.lifecycle.protocol.finish import finish
 from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
@@ -36,7 +38,6 @@ from tests.chaos.sim.sink import KIND
 from tests.chaos.sim.world import JobSpec, World
 
 NAMES = ("a", "b", "c", "d")
-SINK_OUTPUT = "sink"
 UNANSWERED = {Fate.LOST, Fate.OUTAGE, Fate.LATE}
 
 
@@ -120,11 +121,11 @@ def _copy(world: World, process: Process, spec: JobSpec, run: ActiveRun | Replay
                 witness.reads(spec.name, fence, ctx, got)
     for output in spec.outputs:
         _stage(world, spec, run, output, parts, rows)
-    if spec.has_sink:
+    if spec.sinks:
         # What a sink has taken can't be taken back, so what was read is looked at again before.
         if any(source.recheck(plan).missing for source, plan in sources):
             raise OSError("a planned file changed before the sink took its rows")
-        _hand_over(world, spec, run, rows)
+        _hand_over(world, process, spec, run, rows)
 
 
 def _fence(run: ActiveRun | ReplayRun) -> int:
@@ -150,14 +151,21 @@ def _stage(
     run.staged(output, staged)
 
 
-def _hand_over(world: World, spec: JobSpec, run: ActiveRun | ReplayRun, rows: Counter[str]) -> None:
+def _hand_over(world: World, process: Process, spec: JobSpec, run: ActiveRun | ReplayRun, rows: Counter[str]) -> None:
     fence = _fence(run)
-    place = run.place(SINK_OUTPUT, StagingRequest(KIND, f"sim://sink/{spec.name}"))
-    world.witness.writes(spec.name, run.run_number, fence, SINK_OUTPUT, Counter(rows), place)
+    requests = {output: StagingRequest(KIND, f"sim://{output}/{spec.name}") for output in spec.sinks}
+    places = run.place_landings(requests) if len(requests) > 1 else {o: run.place(o, r) for o, r in requests.items()}
     is_silent = fence % 2 == 0  # Delta skips without a word what its transaction has passed; a database refuses
-    if rows and not world.sinks[spec.name].write(fence, sorted(rows.elements())) and not is_silent:
-        raise OSError("the sink has seen a newer token")
-    run.staged(SINK_OUTPUT, Staged((), rows=sum(rows.values())))
+    for output, place in places.items():
+        world.witness.writes(spec.name, run.run_number, fence, output, Counter(rows), place)
+    for output in places:
+        # Two tables part more often by what the second refuses than by a crash in between.
+        if output != spec.sinks[0] and not process.is_exempt and world.random(f"{output} {fence}").random() < 0.3:
+            raise OSError(f"{output} refuses a row")
+        taken = not rows or world.sinks[spec.name].write(output, fence, sorted(rows.elements()))
+        if not taken and not is_silent:
+            raise OSError("the sink has seen a newer token")
+        run.staged(output, Staged((), rows=sum(rows.values())))
 
 
 def _driver(world: World, process: Process, spec: JobSpec, identity: RunIdentity, **how: Any) -> Callable[[], None]:
@@ -305,6 +313,42 @@ def kill(world: World, process: Process, spec: JobSpec) -> None:
         store.fence(spec.name, f"dag/{spec.name} {random.choice('ab')}", random.choice([1, 1, 2]))
 
 
+def decide(world: World, process: Process, spec: JobSpec) -> None:
+    """Say what becomes of a run that has landed in one table only, whenever one waits for it."""
+    store, until = world.store(process), world.scheduler.steps + 4000
+
+    def asked() -> bool:
+        facts = [value.get("facts", {}) for value in _outputs_of_open_runs(world, spec)]
+        return any("has_landed" in fact and "settled_as" not in fact for fact in facts)
+
+    for _ in range(world.random(process.name).choice([1, 2])):
+        world.scheduler.await_("waits to be asked", lambda: asked() or world.scheduler.steps > until)
+        try:
+            settle_any(world, process, store, spec)
+        except StoreUnavailableError:
+            raise
+        except (BookmarkError, OSError) as error:
+            world.scheduler.note(f"{process.name}: {type(error).__name__}: {str(error)[:200]}")
+
+
+def settle_any(world: World, process: Process, store: BookmarkStore, spec: JobSpec) -> None:
+    """Settle the run of a job that waits for it, if there is one, as the seed has it."""
+    found = find_partly_landed(store, spec.name)
+    if found is not None:
+        choice = world.random(f"{process.name} {found.number}").choice(get_args(Settlement))
+        settle(store, spec.name, found.number, choice, reason="test", who=process.name)
+        world.witness.judged[choice] += 1
+
+
+def _outputs_of_open_runs(world: World, spec: JobSpec) -> list[Any]:
+    states = world.witness.jobs[spec.name].run_states
+    items: Any = world.table.items(f"sim#JOB#{spec.name}")
+    opened = [
+        f"RUN#{key.number:010d}#{key.fence:010d}" for key, state in states.items() if state in ("PLANNED", "FAILED")
+    ]
+    return [value for sk in opened for name, value in items.get(sk, {}).items() if name.startswith("output:")]
+
+
 def administer(world: World, process: Process, spec: JobSpec) -> None:
     """Reset, rewind, set and undo, with force and without, with and without clean."""
     random = world.random(process.name)
@@ -401,6 +445,8 @@ def cast(world: World, role: str) -> tuple[Process, Callable[[], None]]:
                 kill(world, process, world.jobs[job])
             case "admin", [job, _]:
                 administer(world, process, world.jobs[job])
+            case "decide", [job]:
+                decide(world, process, world.jobs[job])
             case "pause", [job]:
                 pause(world, process, world.jobs[job])
             case "window", [job, _]:

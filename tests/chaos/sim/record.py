@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from airflow_bookmarks.core.run import RunKey
 from tests.chaos.sim.habit import Habit
@@ -57,6 +58,7 @@ class JobWitness:
         self.readings: dict[int, dict[str, Reading]] = {}
         self.staged: dict[int, dict[str, Counter[str]]] = {}
         self.run_states: dict[RunKey, str] = {}
+        self.items: dict[RunKey, Mapping[str, Any]] = {}  # of runs as they were last, also of collected ones
         self.fences: dict[RunKey, tuple[int, ...]] = {}
         self.committed: dict[int, RunKey] = {}
         self.rows: dict[int, dict[str, Counter[str]]] = {}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tests.chaos.sim.play import play
@@ -19,12 +19,14 @@ class Tally:
     worlds: int = 0
     steps: int = 0
     faults: Counter[str] = field(default_factory=Counter)
+    judged: Counter[str] = field(default_factory=Counter)
     violations: dict[int, tuple[str, ...]] = field(default_factory=dict)
 
     def __iadd__(self, other: Tally) -> Tally:
         self.worlds += other.worlds
         self.steps += other.steps
         self.faults.update(other.faults)
+        self.judged.update(other.judged)
         self.violations |= other.violations
         return self
 
@@ -33,11 +35,12 @@ class Tally:
         return f"{self.worlds} worlds, {self.steps} steps, faults: {faults or 'none'}; {len(self.violations)} violated"
 
 
-def run_worlds(seeds: Sequence[int]) -> Tally:
-    """Play the worlds of `seeds`."""
+def run_worlds(seeds: Sequence[int], draw: Callable[[int], Settings] = Settings.of) -> Tally:
+    """Play the worlds of `seeds`, each as `draw` makes it."""
     tally = Tally()
     for seed in seeds:
-        outcome = play(Settings.of(seed))
+        outcome = play(draw(seed))
+        tally.judged.update(outcome.judged)
         tally.worlds += 1
         tally.steps += outcome.steps
         tally.faults.update(outcome.faults)

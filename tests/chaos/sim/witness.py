@@ -427,9 +427,9 @@ class Witness:
         if before == "PUBLISHED" and after == "COMMITTED" and was is not None:
             self._look_at_replay(job, witness, key, was, will)
         owner = None if head is None else witness.owners.get(head["fence"])
-        if not is_turn and owner != self._name():
+        if not is_turn and owner != self._name() and not _is_decision(was, will):
             self.say(f"{self._name()} writes run {key} of {job}, which {owner} holds")
-        witness.run_states[key] = after
+        witness.run_states[key], witness.items[key] = after, will
         witness.fences[key] = tuple(will["fences"])
         if after == "ABANDONED" and before != after and head is not None:
             witness.abandoned_at[key] = (will["base_version"], head["version"])
@@ -465,6 +465,20 @@ def _published(
     entries = {output: item.get(f"output:{output}", {}) for output in staged}
     is_visible = {output: "publish" in entry or entry.get("sink") == KIND for output, entry in entries.items()}
     return {output: rows for output, rows in staged.items() if rows and is_visible[output]}
+
+
+def _is_decision(was: Mapping[str, Any] | None, will: Mapping[str, Any]) -> bool:
+    """Whether a run item changes in nothing but what a person has decided of it."""
+
+    def undecided(item: Mapping[str, Any]) -> dict[str, Any]:
+        return {
+            name: {**value, "facts": {k: v for k, v in value["facts"].items() if k != "settled_as"}}
+            if name.startswith("output:")
+            else value
+            for name, value in item.items()
+        }
+
+    return was is not None and was["state"] in ("PLANNED", "FAILED") and undecided(was) == undecided(will)
 
 
 def _has(item: Mapping[str, Any], source: str, fence: int) -> bool:

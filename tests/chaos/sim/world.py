@@ -38,7 +38,7 @@ class JobSpec:
     contexts: tuple[str, ...] = ("raw",)
     mode: Mode = Mode.APPEND
     outputs: tuple[str, ...] = ("out",)
-    has_sink: bool = False
+    sinks: tuple[str, ...] = ()  # outputs that commit by themselves
     policy: OnRewind = "rewind"
     habit: Habit = PLAIN
 
@@ -86,6 +86,19 @@ class Settings:
         return replace(plain, jobs=jobs, roles=(*plain.roles, *more))
 
     @classmethod
+    def of_two_sinks(cls, seed: int) -> Settings:
+        """Draw a world whose first job writes to two tables that commit by themselves, and somebody who decides."""
+        drawn = cls.of(seed)
+        first = drawn.jobs[0]  # a consumer would have to say which of the outputs it reads
+        roles = [
+            role
+            for role in drawn.roles
+            if not role.startswith("replay copy") and not any(f" {other.name} " in role for other in drawn.jobs[1:])
+        ]
+        more = ["decide copy"] if Random(f"{seed}/decide").random() < 0.7 else []
+        return replace(drawn, jobs=(replace(first, sinks=("sink", "sink2")),), roles=(*roles, "task copy a 1", *more))
+
+    @classmethod
     def plain(cls, seed: int) -> Settings:
         """Draw a world in which each run reads all that is new: a theme says which jobs and actors meet in it."""
         random = Random(f"{seed}/settings")
@@ -129,7 +142,7 @@ def _jobs(random: Random, theme: str) -> tuple[JobSpec, ...]:
     kind = random.choice(kinds.get(theme, ["files", "files", "two outputs"] if theme != "chain" else ["files"]))
     contexts = random.choice([("raw",), ("raw",), ("raw", "ref")])
     outputs = {"sink": (), "two outputs": ("out", "other")}.get(kind, ("out",))
-    jobs = [JobSpec("copy", None, contexts, mode, outputs, kind in ("sink", "both"))]
+    jobs = [JobSpec("copy", None, contexts, mode, outputs, ("sink",) if kind in ("sink", "both") else ())]
     if theme == "chain":
         policy: OnRewind = random.choice(["rewind", "rewind_keep", "fail", "ignore"])
         jobs.append(JobSpec("down", "copy", ("up",), policy=policy))

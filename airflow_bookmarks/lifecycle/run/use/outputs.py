@@ -8,6 +8,8 @@ from airflow_bookmarks.core.errors import MisuseError
 from airflow_bookmarks.core.text.cause import cause_of
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from airflow_bookmarks.core.run import OutputEntry
     from airflow_bookmarks.lifecycle.run.checks.replacement import Replacement
     from airflow_bookmarks.sinks.staging import Staged
@@ -58,15 +60,15 @@ class RunOutputs:
         self.staged[output] = staged
         self.unfinished.pop(output, None)
 
-    def check_written(self, done: str, but: str | None = None) -> None:
+    def check_written(self, done: str, but: Collection[str] = ()) -> None:
         """Make sure that each begun write was finished; `done` is what else the run would be: "committed".
 
-        `but` is the output that is about to be written.
+        `but` are the outputs that are about to be written.
 
         Raises:
             MisuseError: one was not, also where the script caught its error.
         """
-        unfinished = {output: why for output, why in self.unfinished.items() if output != but}
+        unfinished = {output: why for output, why in self.unfinished.items() if output not in but}
         if unfinished:
             said = "; ".join(f"output {output!r} was not written: {why}" for output, why in unfinished.items())
             raise MisuseError(

@@ -31,6 +31,7 @@ describe("an event", () => {
     [event("unshare", { dag: "sales" }), "No longer shared with DAG sales"],
     [event("hand-over", { dag: "sales", owner_before: "lake" }), "Handed over from DAG lake to DAG sales"],
     [event("hand-over", { dag: "pond", owner_before: "lake", renamed: true }), "Owner renamed: DAG lake is pond"],
+    [event("settle", { run: "7.9", value: "given-up" }), "Run 7, which landed in part, counts as given-up"],
     [event("unlock", { held_by: "flights/manual__1/clean" }), "Took the job from flights/manual__1/clean"],
     [
       event("request", { change: { kind: "rewind", to_run: "4", clean: true } }),

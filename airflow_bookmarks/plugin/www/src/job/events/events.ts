@@ -30,6 +30,8 @@ export function eventWords(event: EventRow): string {
       return event.to_run ? `Undid the last change: back to run ${event.to_run}` : "Undid the last change";
     case "replay":
       return event.run ? `Replayed run ${numberOf(event.run)}` : "Replayed";
+    case "settle":
+      return `Run ${event.run ? numberOf(event.run) : "?"}, which landed in part, counts as ${event.value ?? "settled"}`;
     case "unlock":
       return event.held_by ? `Took the job from ${event.held_by}` : "Took the job from its run";
     case "request":
