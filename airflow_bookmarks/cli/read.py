@@ -13,7 +13,18 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Mapping
 
-_LIST_COLUMNS = ("job", "run_number", "published", "epoch", "watermark", "last_commit_at", "other_names")
+_HEALTH_COLUMNS = ("job", "health", "since", "reason")
+_LIST_COLUMNS = (
+    "job",
+    "health",
+    "since",
+    "run_number",
+    "published",
+    "epoch",
+    "watermark",
+    "last_commit_at",
+    "other_names",
+)
 _SHARD_COLUMNS = ("shards", "held_shards", "due_shards")
 _HISTORY_COLUMNS = (
     "number",
@@ -48,16 +59,30 @@ _REQUEST_COLUMNS = ("id", "state", "change", "who", "why", "valid_until")
 _DIFFERENCES = 20  # paths of a kind that the table shows; JSON has all
 
 
-def _check(context: VerbContext, args: argparse.Namespace) -> None:
+def _check(context: VerbContext, args: argparse.Namespace) -> int | None:
     context.store.check_layout()
+    if args.health:
+        return _check_health(context, args)
     details: dict[str, Any] = {"usable": True, "namespace": context.store.namespace}
     details |= table_details(context.store, with_lost=True)
     if context.store.blobs.state_uri is not None:
         details |= {"state_uri": context.store.blobs.state_uri, "objects": len(context.store.blobs.objects())}
     print_fields(details, args)
+    return None
+
+
+def _check_health(context: VerbContext, args: argparse.Namespace) -> int:
+    """Print the jobs that somebody has to look at, worst first; return 1 if there is one."""
+    from airflow_bookmarks.lifecycle.health.listed import as_row, healths
+
+    found = healths(context.store)
+    worst = sorted((v.state.rank, job) for job, v in found.items() if v.state.is_trouble)
+    print_rows([{"job": job, **as_row(found[job])} for _, job in worst], _HEALTH_COLUMNS, args)
+    return 1 if worst else 0
 
 
 def _list(context: VerbContext, args: argparse.Namespace) -> None:
+    from airflow_bookmarks.lifecycle.health.listed import as_row, healths
     from airflow_bookmarks.lifecycle.inspect.sharded_list import grouped
     from airflow_bookmarks.lifecycle.inspect.status import bookmarks
     from airflow_bookmarks.store.transitions.naming import aliases
@@ -67,7 +92,9 @@ def _list(context: VerbContext, args: argparse.Namespace) -> None:
     damaged = {row["job"] for row in jobs if row["damaged"] is not None}
     others = aliases((name, entry) for name, entry in context.store.jobs() if name not in damaged)
     shown = jobs if args.shards else grouped(jobs)
-    rows = [{**row, "other_names": others.get(row["job"], [])} for row in shown]
+    found = healths(context.store)
+    rows = [{**row, **as_row(found.get(row["job"])), "other_names": others.get(row["job"], [])} for row in shown]
+    rows.sort(key=lambda row: (found[row["job"]].state.rank if row["job"] in found else -1, row["job"]))
     has_shards = any(row.get("shards") for row in rows)
     columns = (*_LIST_COLUMNS, *(_SHARD_COLUMNS if has_shards else ()), *(("damaged",) if damaged else ()))
     print_rows(rows, columns, args)
@@ -86,10 +113,14 @@ def _show(context: VerbContext, args: argparse.Namespace) -> None:
         print_rows(rows, _PARTITION_COLUMNS, args)
         return
     from airflow_bookmarks.lifecycle.changes.naming import names_of
+    from airflow_bookmarks.lifecycle.health.job import health
+    from airflow_bookmarks.lifecycle.health.listed import as_row
     from airflow_bookmarks.lifecycle.inspect.status import bookmark
 
-    shown = bookmark(context.store, context.job(args))
-    print_fields(context.shown({**shown, "names": names_of(context.store, args.job)}, args), args)
+    shown, verdict = bookmark(context.store, context.job(args)), health(context.store, context.job(args))
+    more = [f"{each.state.value}: {each.reason}" for each in verdict.more if each.state.is_trouble]
+    told = {**as_row(verdict), "also": more} if more else as_row(verdict)
+    print_fields(context.shown({**shown, **told, "names": names_of(context.store, args.job)}, args), args)
 
 
 def _history(context: VerbContext, args: argparse.Namespace) -> None:
@@ -206,9 +237,17 @@ _BY = Argument(
     },
 )
 
+_HEALTH_HELP = "list the jobs that somebody has to look at, worst first; exit code 1 if there are any"
+_HEALTH = Argument(("--health",), {"action": "store_true", "help": _HEALTH_HELP})
+
 VERBS = (
-    Verb("check", "Check whether the store answers and can be used", _check),
-    Verb("list", "List the jobs of the namespace; a sharded job is one row", _list, (_SHARDS,)),
+    Verb(
+        "check",
+        "Check whether the store answers and can be used, or with --health whether jobs are well",
+        _check,
+        (_HEALTH,),
+    ),
+    Verb("list", "List the jobs of the namespace, worst first; a sharded job is one row", _list, (_SHARDS,)),
     Verb("show", "Show the state of a job", _show, (JOB, HIDE_STATE, _BY)),
     Verb("history", "List the runs of a job, oldest first", _history, (JOB, _LIMIT, _ALL_RUNS)),
     Verb("files", "List the files that a run has read or planned to read", _files, (JOB, _RUN, _QUARANTINED, _ONE_CTX)),

@@ -234,9 +234,9 @@ class PartlyLandedError(BookmarkError):
         super().__init__(
             f"job {job!r}: the driver of run {number} ended between its tables: its rows are in {rows}, and not in "
             f"{'; '.join(missing)}. Nothing was read, written or given up. Decide what becomes of it, then run the job "
-            f"again: 'airflow-bookmarks settle {job} --run {number} --as committed' keeps what is there and goes on "
-            "behind it; with '--as given-up' the next run reads the same input again, so take back by hand what has "
-            "landed before that."
+            f"again: 'airflow-bookmarks settle {job} --run {number} --as committed --reason \"...\"' keeps what is "
+            "there and goes on behind it; with --as given-up the next run reads the same input again, so take back by "
+            "hand what has landed before that."
         )
         self.job, self.number, self.landed, self.missing = job, number, tuple(landed), tuple(missing)
 

@@ -37,6 +37,28 @@ class Lease:
 
 
 @dataclass(frozen=True, slots=True)
+class Failure:
+    """A try that ended without a commit: when, in which execution, at which version of the head, and its error.
+
+    It is over once the head has another version: a run committed since, or somebody moved the position.
+    """
+
+    at: datetime
+    run_id: str
+    version: int
+    error: str
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """What somebody did to the position, such as "rewind": when, and the version of the head that it began."""
+
+    kind: str
+    at: datetime
+    version: int
+
+
+@dataclass(frozen=True, slots=True)
 class Head:
     """A job's current state.
 
@@ -47,6 +69,9 @@ class Head:
     output. `cleaning` is the list of what undone runs staged and published and that is still to be removed. On a
     `protected` job a change needs the approval of a second person. `owner` is the DAG that the job belongs to, None
     where no DAG ran it yet, or none since heads name their owner; `shared_with` lists other DAGs that may run it.
+
+    For people alone, and for no decision of the protocol: `commits` are the times of the last commits, oldest first,
+    one for each execution; `failure` is the last try that failed, `move` the last change of the position by a person.
     """
 
     version: int = 0
@@ -64,6 +89,19 @@ class Head:
     protected: bool = False
     owner: str | None = None
     shared_with: tuple[str, ...] = ()
+    commits: tuple[datetime, ...] = ()
+    failure: Failure | None = None
+    move: Move | None = None
+
+    @property
+    def failed(self) -> Failure | None:
+        """The failure that no commit, and no change of the position, has followed."""
+        return self.failure if self.failure is not None and self.failure.version == self.version else None
+
+    @property
+    def moved(self) -> Move | None:
+        """The change of the position that no commit has followed."""
+        return self.move if self.move is not None and self.move.version == self.version else None
 
     def holder(self, now: datetime) -> Lease | None:
         """Return the lease of whoever works on the job at `now`; None where it is free, or its lease has expired."""

@@ -34,8 +34,9 @@ class BookmarkNotifier(BaseNotifier):
     None), state, before (the last reported state), message, is_recovery. One that raises is called again next time.
 
     Args:
-        on: what to report: "lag" (LAGGING, STALLED, STOPPED), "expectation" (a failed `job.expect`), "upstream" (it
-            was rewound or replayed below what the job has read).
+        on: what to report: "health" (the one state of the job, as the page shows it: FAILED, STUCK, LATE and so on),
+            "lag" (LAGGING, STALLED, STOPPED), "expectation" (a failed `job.expect`), "upstream" (it was rewound or
+            replayed below what the job has read).
         notify: a notifier, or several, which count as one.
         job: name of a job, or several; default: the job of the task. Required for a callback of a DAG. (templated)
         recovery: whether to also report the end of a problem.

@@ -1,6 +1,7 @@
 """Standings: the state of a job for each topic of notifications, according to the state table.
 
 lag           LAGGING, STALLED or STOPPED behind one source; each source stands for itself
+health        the one state of the job, by `core.health`: FAILED, STUCK, LATE, REWOUND, LAGGING, WAITING, PAUSED
 expectation   FAILED since the last commit: what `job.expect` found to be false
 upstream      REWOUND or REPLAYED: what the job's next run refuses with UpstreamRewoundError or UpstreamReplayedError
 
@@ -16,13 +17,15 @@ from typing import TYPE_CHECKING, Any, Literal
 from airflow_bookmarks.core.position import lowest_replayed
 from airflow_bookmarks.core.rules.condition import rewound_below
 from airflow_bookmarks.core.rules.lag import LagState
+from airflow_bookmarks.core.text.instant import to_text
+from airflow_bookmarks.lifecycle.health.job import health
 from airflow_bookmarks.lifecycle.inspect.lag import Neighbours, lag
 
 if TYPE_CHECKING:
     from airflow_bookmarks.lifecycle.inspect.lag import JobConsumer, Lag
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
 
-Subject = Literal["lag", "expectation", "upstream"]
+Subject = Literal["health", "lag", "expectation", "upstream"]
 
 OK = "OK"
 
@@ -72,7 +75,7 @@ def news(told: Mapping[str, str], standings: Iterable[Health]) -> list[News]:
     """Return what has changed since the last report; anything not reported yet was OK.
 
     Example:
-        >>> failed = Standing("flights.clean", "expectation", None, "FAILED: rows > 0")
+        >>> failed = Health("flights.clean", "expectation", None, "FAILED: rows > 0")
         >>> [one.before for one in news({}, [failed])], news({"expectation": "FAILED: rows > 0"}, [failed])
         (['OK'], [])
     """
@@ -93,6 +96,15 @@ def standings(store: BookmarkStore, job: str, subjects: Iterable[Subject]) -> li
 
 
 # ---- one subject each
+
+
+def _health(store: BookmarkStore, job: str) -> list[Health]:
+    verdict = health(store, job)
+    if not verdict.state.is_trouble:
+        return [Health(job, "health", None, OK, f"job {job!r} is {verdict.state.value}: {verdict.reason}")]
+    since = "" if verdict.since is None else f" since {to_text(verdict.since)}"
+    said = f"job {job!r} is {verdict.state.value}{since}: {verdict.reason}"
+    return [Health(job, "health", None, verdict.state.value, said)]
 
 
 def _lags(store: BookmarkStore, job: str) -> list[Health]:
@@ -147,6 +159,7 @@ def _upstream(store: BookmarkStore, looked: Neighbours, reader: JobConsumer) -> 
 
 
 _LOOKS: Mapping[Subject, Callable[[BookmarkStore, str], list[Health]]] = {
+    "health": _health,
     "lag": _lags,
     "expectation": _expectation,
     "upstream": _upstreams,

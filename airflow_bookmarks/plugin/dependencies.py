@@ -27,7 +27,7 @@ from airflow_bookmarks.plugin.auth import LoggedIn, Person, Rights, UserScope
 from airflow_bookmarks.plugin.bulkhead import PATIENCE_S, Bulkhead
 from airflow_bookmarks.plugin.connection import Opened
 from airflow_bookmarks.plugin.exception_handlers import LOGGED, ForbiddenError
-from airflow_bookmarks.plugin.presenters.job_list import AllHeads
+from airflow_bookmarks.plugin.presenters.all_heads import AllHeads
 from airflow_bookmarks.plugin.presenters.sharded_job import find_sharded
 from airflow_bookmarks.plugin.redaction import text_with_names_hidden
 from airflow_bookmarks.plugin.scan.child import LIMITS, Limits, is_allowed, look_below, run_in_child

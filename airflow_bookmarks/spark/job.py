@@ -784,18 +784,21 @@ class BookmarkedJob:
             self._turn.check_overwrite(self.name, str(table))
         self.inputs.check_table(address, table, overwrites=overwrites)
 
-    def land_last(self, landing: LandingOutput) -> None:
-        """Let an output that commits by itself be written at the commit, when all others are staged and checked.
+    def check_landing(self, output: str) -> None:
+        """Make sure that the run may have one more output that commits by itself.
 
         Raises:
-            MisuseError: the run has such an output already, and `on_partial` is "error".
+            MisuseError: the run has one already, and `on_partial` is "error".
         """
         if self._landings and self._given.on_partial == "error":
             raise MisuseError(
-                f"job {self.name!r}: outputs {self._landings[0].output!r} and {landing.output!r} both go to a sink "
-                "that commits by itself, and if the driver died between the two, one would be there and the other one "
-                "not. Nothing was written or committed. Write one of them in a job of its own that reads the same "
-                "source; or say BookmarkedJob(..., on_partial='ask'): should that happen, the next run stops until a "
-                "person has decided."
+                f"job {self.name!r}: outputs {self._landings[0].output!r} and {output!r} both go to a sink that "
+                "commits by itself, and if the driver died between the two, one would be there and the other one not. "
+                "Nothing was written or committed. Write one of them in a job of its own that reads the same source; "
+                "or say BookmarkedJob(..., on_partial='ask'): should that happen, the next run stops until a person "
+                "has decided."
             )
+
+    def land_last(self, landing: LandingOutput) -> None:
+        """Let an output that commits by itself be written at the commit, when all others are staged and checked."""
         self._landings.append(landing)

@@ -24,6 +24,7 @@ from airflow_bookmarks.core.errors import (
     StateCorruptError,
 )
 from airflow_bookmarks.core.head import Lease
+from airflow_bookmarks.core.health.cadence import COMMITS_KEPT
 from airflow_bookmarks.core.run import (
     ContextState,
     OutputEntry,
@@ -65,6 +66,7 @@ from airflow_bookmarks.version import __version__
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from datetime import datetime
 
     from airflow_bookmarks.core.position import Edge
     from airflow_bookmarks.databases.access import DatabaseAccess
@@ -268,6 +270,7 @@ class BookmarkStore(LeaseStore, SettlementStore, TimelineTransitions, ReplayStor
         version = grant.base.version + 1
         head: Attributes = {"version": version, "run_number": key.number, "publishing": str(key)}
         head |= {"contexts": item.contexts_value(commit.contexts), "data_run_number": data_run}
+        head |= item.commits_attribute(self._commits(grant))
         run = {} if commit.has_item else self._run_base(grant, commit.option, commit.is_last)
         run |= {"state": RunState.COMMITTED.value, "version": version, "committed_at": now}
         run |= {"contexts": item.contexts_value(commit.contexts), "data_run_number": data_run}
@@ -298,6 +301,11 @@ class BookmarkStore(LeaseStore, SettlementStore, TimelineTransitions, ReplayStor
             for upstream, edge in commit.edges.items()
         ]
         return operations
+
+    def _commits(self, grant: LeaseGrant) -> Sequence[datetime]:
+        """Return the times of the last commits with the present one, which replaces that of its own loop."""
+        before = grant.base.commits if grant.first_run is None else grant.base.commits[:-1]
+        return [*before, self._clock()][-COMMITS_KEPT:]
 
     def _index_commit(self, grant: LeaseGrant, now: str, number: int) -> Attributes:
         entry: Attributes = {"last_commit_at": now, RUN_NUMBER: number}
@@ -370,17 +378,21 @@ class BookmarkStore(LeaseStore, SettlementStore, TimelineTransitions, ReplayStor
 
     # ---- fail, abandon, adopt
 
-    def fail(self, grant: LeaseGrant, error: str, *, has_item: bool, is_kept: bool = False) -> None:
+    def fail(
+        self, grant: LeaseGrant, error: str, *, has_item: bool, is_kept: bool = False, is_failure: bool = True
+    ) -> None:
         """Mark the own run as FAILED, if it has an item, and release the lease; the error is redacted and cut.
 
-        With `is_kept` a run that has planned nothing gets an item, so that its error is not lost.
+        With `is_kept` a run that has planned nothing gets an item, so that its error is not lost. `is_failure`: the
+        head says so too; not where the run only leaves its work to another one.
 
         Raises:
             FencedError: the job is not ours any more.
         """
         keys = self.keys(grant.job)
+        left = item.failure_attribute(self._failure(grant, error)) if is_failure else {}
         operations: list[Operation] = [
-            Update(keys.head, remove=item.LEASE_ATTRIBUTES, conditions=[Equals("fence", grant.fence)])
+            Update(keys.head, set=left, remove=item.LEASE_ATTRIBUTES, conditions=[Equals("fence", grant.fence)])
         ]
         failed: Attributes = {
             "state": RunState.FAILED.value,

@@ -144,7 +144,7 @@ def test_run_in_one_table_of_two_is_settled_after_it_was_shown(
     tables.table("day").write(int(dead.token.rsplit("/", 1)[1]), ["d"])
     settle = ("settle", JOB, "--run", "4", "--as", "committed")
     call(uri, *settle, *WHY, code=1)
-    assert "no run waits for that" in capsys.readouterr().err
+    assert "no run is known to be" in capsys.readouterr().err
     with pytest.raises(PartlyLandedError):
         shop.begin(JOB, run_id="dead", attempt=2, sinks=SINKS.extended(tables))
 
@@ -155,7 +155,7 @@ def test_run_in_one_table_of_two_is_settled_after_it_was_shown(
     assert "and not in: output 'region' (row-tables://region)" in told
     assert "the position moves over its input" in told
     call(uri, *settle[:3], "3", *settle[4:], *WHY, code=1)
-    assert "the one that waits for it is run 4" in capsys.readouterr().err
+    assert "; run 4 is." in capsys.readouterr().err
 
 
 def test_replay_says_what_to_submit(shop: Shop, uri: str, capsys: pytest.CaptureFixture[str]) -> None:

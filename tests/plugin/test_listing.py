@@ -9,7 +9,9 @@ import pytest
 
 from airflow_bookmarks.core.errors import StateCorruptError
 from airflow_bookmarks.core.head import Head
-from airflow_bookmarks.plugin.presenters.job_list import AllHeads, JobQuery, job_list
+from airflow_bookmarks.lifecycle.changes.change import reset, rewind
+from airflow_bookmarks.plugin.presenters.all_heads import AllHeads
+from airflow_bookmarks.plugin.presenters.job_list import JobQuery, job_list
 from airflow_bookmarks.plugin.schemas.responses import JobList
 from airflow_bookmarks.store.codec import item
 from airflow_bookmarks.store.table import Attributes, Put, Update
@@ -144,3 +146,76 @@ def test_damaged_job_costs_the_others_no_request_each(world: World, monkeypatch:
     assert isinstance(heads[names[120]], StateCorruptError)
     assert sum(number == 100 for number in asked) == 3
     assert len(asked) <= 4 + 2 * 7  # the damaged one is found by halves of its hundred
+
+
+def failing(world: World, job: str) -> None:
+    world.shop.run(job)
+    world.shop.begin(job, run_id="next").abort("AnalysisException: no such column: price")
+
+
+def test_worst_health_comes_first_with_its_reason_and_is_counted(world: World) -> None:
+    world.shop.run("a.well")
+    failing(world, "b.failed")
+    world.shop.begin("c.new", run_id="first").abort("it has not worked once")
+    world.shop.run("d.reset")
+    reset(world.store, "d.reset", reason="a test", who="me")
+
+    heads = AllHeads(lambda: 0.0)
+    shown = listed(world, heads, sort="health", counts=True)
+
+    assert [(row.job, row.health and row.health.state) for row in shown.jobs] == [
+        ("b.failed", "FAILED"), ("c.new", "FAILED"), ("d.reset", "TAKEN BACK"), ("a.well", "OK")
+    ]  # fmt: skip
+    first = shown.jobs[0].health
+    assert first is not None
+    assert first.reason == "the last try failed: AnalysisException: no such column: price"
+    assert first.since is not None
+    assert shown.by_health == {"FAILED": 2, "TAKEN BACK": 1, "OK": 1}
+    assert listed(world, heads, sort="-health").jobs[0].job == "a.well"
+
+
+def test_one_health_alone_is_shown_and_all_are_counted(world: World) -> None:
+    world.shop.run("a.well")
+    failing(world, "b.failed")
+    shown = listed(world, AllHeads(lambda: 0.0), health="FAILED", search="a", counts=True)
+    assert ([row.job for row in shown.jobs], shown.total) == (["b.failed"], 1)
+    assert shown.by_health == {"OK": 1, "FAILED": 1}
+
+
+def test_job_that_has_recovered_since_the_heads_were_read_is_not_shown_as_failed(world: World) -> None:
+    failing(world, "a")
+    heads = AllHeads(lambda: 0.0)
+    assert listed(world, heads, health="FAILED").total == 1
+    world.shop.run("a")
+    assert listed(world, heads, health="FAILED").jobs == []
+
+
+def test_job_behind_a_rewound_one_is_sorted_by_that(world: World) -> None:
+    for name in "ab":
+        world.shop.put(f"{name}.txt", name)
+        world.shop.run("copy")
+    world.shop.run("report", upstream="copy")
+    rewind(world.store, "copy", 1, reason="a test", who="me")
+    found = {row.job: row.health for row in listed(world, AllHeads(lambda: 0.0), sort="health").jobs}
+    assert [(job, health and health.state) for job, health in found.items()] == [
+        ("report", "REWOUND"), ("copy", "TAKEN BACK")
+    ]  # fmt: skip
+    assert found["report"] is not None
+    assert "'copy' went back to run 1" in found["report"].reason
+
+
+def test_name_of_an_upstream_that_may_not_be_seen_is_in_no_reason(world: World) -> None:
+    for name in "ab":
+        world.shop.put(f"{name}.txt", name)
+        world.shop.run("secret")
+    world.shop.run("report", upstream="secret")
+    rewind(world.store, "secret", 1, reason="a test", who="me")
+
+    class Some(Everything):
+        def sees(self, entry: object) -> bool:
+            return bool(entry) and world.store.index_entry("secret") != entry
+
+    shown = job_list(world.store, Some(), JobQuery(sort="health"), AllHeads(lambda: 0.0))  # type: ignore[arg-type]
+    (row,) = shown.jobs
+    assert row.health is not None
+    assert (row.health.state, row.health.reason) == ("REWOUND", "a job that it reads: rewound")

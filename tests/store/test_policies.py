@@ -63,8 +63,8 @@ ADA, BOB = Identity("ada", True, "aws"), Identity("bob", True, "aws")
 
 # What runs write in items of jobs. Whatever else an item has, only changes by people write.
 _OF_RUNS = """
-abandoned_by attempt base_run base_version changes cleaning committed_at contexts dag_id dag_run_id
-data_run_number edges epoch error failed_at fence fences finished first_run first_seen_at from
+abandoned_by attempt base_run base_version changes cleaning commits committed_at contexts dag_id dag_run_id
+data_run_number edges epoch error failed_at failure fence fences finished first_run first_seen_at from
 is_empty is_last killed_at killed_attempt last_commit_at last_run lease_attempt lease_nonce lease_run_id
 lease_since lease_until logical_date made_at map_index metrics option outputs pk planned_at published
 published_at publishing replayed_at replayed_by replaying revision run run_id run_number runtime_version series

@@ -71,6 +71,35 @@ def test_list_has_each_job_with_its_state(visitors: Visitors, world: World) -> N
     expect(row(page, past.PROTECTED).get_by_role("img", name="protected")).to_be_visible()
 
 
+def test_failed_job_stands_first_with_its_error_and_since_when(visitors: Visitors) -> None:
+    page = visitors().open()
+    first = rows(page).first
+    expect(first).to_contain_text("FAILED")
+    failed = row(page, past.FAILED)
+    expect(failed).to_contain_text("the last try failed: Py4JJavaError: Job aborted due to stage failure")
+    expect(failed.get_by_role("time").first).to_be_visible()
+
+    page.get_by_role("link", name=past.FAILED, exact=True).click()
+
+    told = page.get_by_role("banner").or_(page.locator("header")).get_by_role("status")
+    expect(told.first).to_contain_text("FAILED")
+    expect(told.first).to_contain_text("ExecutorLostFailure (exit code 137)")
+
+
+def test_count_of_a_health_shows_these_jobs_alone_and_the_address_keeps_it(visitors: Visitors) -> None:
+    page = visitors().open()
+    chip = page.get_by_role("button", name=re.compile(r"^FAILED \d+$"))
+    count = int((chip.text_content() or "").split()[-1])
+
+    chip.click()
+
+    expect(rows(page)).to_have_count(count)
+    expect(page).to_have_url(re.compile("health=FAILED"))
+    expect(chip).to_have_attribute("aria-pressed", "true")
+    chip.click()
+    expect(page).not_to_have_url(re.compile("health="))
+
+
 def test_damaged_job_stands_in_the_list_among_the_others(visitors: Visitors, world: World) -> None:
     with world.damaged():
         page = visitors().open()
@@ -126,7 +155,7 @@ def test_what_matches_nothing_says_so_and_is_cleared_by_a_click(visitors: Visito
     page = visitors().open(search="nothing of the kind", state="NEW")
     expect(page.get_by_text("No job matches")).to_be_visible()
 
-    page.get_by_role("button", name="Clear search and state").click()
+    page.get_by_role("button", name="Clear search and filters").click()
 
     expect(rows(page)).to_have_count(len(listed(world)))
 

@@ -82,7 +82,7 @@ def lag_state(
     Example:
         >>> from datetime import UTC, datetime, timedelta
         >>> noon = datetime(2013, 1, 31, 12, tzinfo=UTC)
-        >>> hourly = [Point(noon + timedelta(hours=h), consumed=h + 1, lag=0) for h in range(10)]
+        >>> hourly = [LagPoint(noon + timedelta(hours=h), consumed=h + 1, lag=0) for h in range(10)]
         >>> lag_state(hourly, 3, noon + timedelta(hours=12)), lag_state(hourly, 30, noon + timedelta(hours=39))
         (<LagState.OK: 'OK'>, <LagState.STOPPED: 'STOPPED'>)
     """

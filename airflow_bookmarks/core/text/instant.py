@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 
 def to_text(moment: datetime) -> str:
@@ -25,3 +25,21 @@ def from_text(text: str) -> datetime:
 def utc_now() -> datetime:
     """Return the present time of this machine, aware, UTC."""
     return datetime.now(UTC)
+
+
+def in_words(length: timedelta) -> str:
+    """Return how long something takes, in the one or two units that matter.
+
+    Example:
+        >>> in_words(timedelta(seconds=42)), in_words(timedelta(minutes=61)), in_words(timedelta(days=3, hours=2))
+        ('42 s', '1 h 1 min', '3 d 2 h')
+    """
+    seconds = max(0, int(length.total_seconds()))
+    units = [("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1)]
+    for at, (name, size) in enumerate(units):
+        if seconds >= size:
+            whole, rest = divmod(seconds, size)
+            smaller, its_size = units[min(at + 1, 3)]
+            more = rest // its_size if size > 60 else 0
+            return f"{whole} {name}" + (f" {more} {smaller}" if more else "")
+    return "0 s"

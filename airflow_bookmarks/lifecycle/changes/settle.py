@@ -71,10 +71,10 @@ def settle(
     head = store.head(job)
     run = _find(store, job, head)
     if run is None or run.key.number != number:
-        waits = "no run waits for that" if run is None else f"the one that waits for it is run {run.key.number}"
+        known = "no run is known to be" if run is None else f"run {run.key.number} is"
         raise ChangeRefusedError(
-            f"job {job!r}: run {number} is none that has landed in some of its tables only; {waits}. Nothing was "
-            "changed. It is known once the next run of the job has looked, and has said so in its error."
+            f"job {job!r}: run {number} is not known to have landed in some of its tables only; {known}. Nothing was "
+            "changed. Only a run of the job looks, and stops with PartlyLandedError if it finds one: run the job first."
         )
     event: AuditEvent = {"kind": "settle", **signed(who), "why": reason, "run": str(run.key)}
     event["value"] = settled_as

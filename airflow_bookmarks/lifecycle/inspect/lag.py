@@ -42,8 +42,8 @@ class Lag:
     `consumed` and `published` are runs of the upstream; None for folders. `runs`, `files`, `bytes` and `seconds` are
     what is unread (runs with data; files as the upstream wrote them) and how long the oldest of it is there; None where
     that can't be said. What is not counted in files has a `count` of its `unit`. `why` says a state that is not OK in
-    words. With `recorded_by` the folders were not looked at: this is what that run left waiting at the time of
-    `recorded_at`.
+    words, `is_by_upstream` that the upstream itself went back, or was replayed. With `recorded_by` the folders were not
+    looked at: this is what that run left waiting at the time of `recorded_at`.
     """
 
     job: str
@@ -62,10 +62,11 @@ class Lag:
     recorded_at: str | None = None
     unit: str | None = None
     count: int | None = None
+    is_by_upstream: bool = False
 
     def as_dict(self) -> dict[str, Any]:
-        """Return it as plain values."""
-        values = {name: getattr(self, name) for name in self.__slots__}
+        """Return it as plain values, without `is_by_upstream`, which `why` says."""
+        values = {name: getattr(self, name) for name in self.__slots__ if name != "is_by_upstream"}
         return {**values, "contexts": list(self.contexts), "state": self.state.value}
 
 
@@ -227,7 +228,8 @@ def _lag(looked: Neighbours, reader: JobConsumer, windows: _Windows) -> Lag:
         state, why = moved
     files, size = _written(unread, _outputs(reader, windows.runs(reader.job)))
     waited = 0 if since is None else max(0, int((now - since).total_seconds()))
-    return Lag(*known, state, edge.run_number, head.published, len(unread), files, size, waited, why)
+    numbers = (edge.run_number, head.published, len(unread), files, size, waited)
+    return Lag(*known, state, *numbers, why, is_by_upstream=moved is not None)
 
 
 def _moved(store: BookmarkStore, reader: JobConsumer, head: Head, edge: Edge) -> tuple[LagState, str] | None:

@@ -120,8 +120,8 @@ def files_of(store: BookmarkStore, job: str, reference: str) -> list[dict[str, A
     found = page_of(store, job, reference, offset=0, limit=sys.maxsize)
     for ctx, kind in found.unlisted.items():
         raise OptionError(
-            f"context {ctx!r} of run {reference} is of kind {kind!r}, of which no files can be listed here. "
-            "Nothing was changed."
+            f"context {ctx!r} of run {reference} is of kind {kind!r}, of which no files can be listed: a run reads the "
+            "table whole, or its changes. Nothing was changed. 'history' says how much it was, 'show' up to where."
         )
     return found.rows
 

@@ -86,7 +86,8 @@ def clean_list(
             raise CleanRefusedError(
                 job,
                 f"output {output.name!r} of run {output.run.key.number} {why}, so nothing can be cleaned",
-                "Reset or rewind without clean, which drops a publish that is due, and remove what rows it has there.",
+                "Do it without clean, which drops a publish that is due, and remove the rows of the undone runs from "
+                "that table by hand.",
             )
         sink = _cleaned(job, output.entry.sink, SINKS.reaching(store.databases))
         with _refusing(output):

@@ -50,9 +50,8 @@ def settled(store: BookmarkStore, grant: LeaseGrant, run: Run, landed: Mapping[s
     if decided == "given-up":
         return None
     missing = {name: _missing(entry) for name, entry in outputs.items() if not landed[name]}
-    log.warning(
-        "bookmark %s: run %s has no rows in %s, as a person has decided", grant.job, run.key, in_words(run, landed)[1]
-    )
+    _, left = in_words(run, landed)
+    log.warning("bookmark %s: run %s counts without %s, as a person has decided", grant.job, run.key, "; ".join(left))
     return replace(run, outputs={**run.outputs, **missing})
 
 
@@ -61,11 +60,16 @@ def with_settlement(run: Run, decision: Settlement) -> dict[str, OutputEntry]:
 
     Only what a recovery has looked at can be settled: by then the tokens are burned, and nothing lands any more.
     """
-    seen = {name: entry.metadata.has_landed for name, entry in run.outputs.items()}
-    asked = [name for name, has_landed in seen.items() if has_landed is not None]
-    if run.state.is_open and {seen[name] for name in asked} == {True, False}:
-        return with_stats(run, {name: {_SETTLED_AS: decision} for name in asked})
+    landed = landed_in(run)
+    if run.state.is_open and set(landed.values()) == {True, False}:
+        return with_stats(run, {name: {_SETTLED_AS: decision} for name in landed})
     return {}
+
+
+def landed_in(run: Run) -> dict[str, bool]:
+    """Return where a recovery has seen rows of an open run, and where none; empty: none had to say so."""
+    seen = {name: entry.metadata.has_landed for name, entry in run.outputs.items()}
+    return {name: has_landed for name, has_landed in seen.items() if has_landed is not None}
 
 
 def with_stats(run: Run, stats: Mapping[str, Mapping[str, Any]]) -> dict[str, OutputEntry]:

@@ -76,7 +76,7 @@ def recover(
             left = "had failed" if run.state is RunState.FAILED else "was left open"
             log.info("bookmark %s: run %s (%s) %s and is given up", grant.job, run.key, run.run_id, left)
             if has_landed:
-                _warn_of_rows(grant.job, run)
+                _warn_of_rows(grant.job, run, landed, is_decided=_is_same_position(grant, run))
     environment.at(Failpoint.RECOVERED)
     return grant, adopted
 
@@ -199,13 +199,21 @@ def _landed(store: BookmarkStore, grant: LeaseGrant, run: Run, sinks: SinkRegist
     return landed
 
 
-def _warn_of_rows(job: str, run: Run) -> None:
+def _warn_of_rows(job: str, run: Run, landed: Mapping[str, bool], *, is_decided: bool) -> None:
+    """Say where the rows of a run stay that is given up; `is_decided`: because a person has said so."""
+    targets = ", ".join(sorted(run.outputs[name].target for name, is_there in landed.items() if is_there))
+    why = (
+        "a person has decided that its input is read again"
+        if is_decided
+        else "the job stands elsewhere since (a reset, a rewind, a set)"
+    )
     log.warning(
-        "bookmark %s: the rows of run %s had landed in %s and stay there, and the job stands elsewhere since (a reset, "
-        "a rewind, a set): what it reads again comes twice",
+        "bookmark %s: the rows of run %s had landed in %s, and %s: unless they were taken back by hand, what is read "
+        "again comes twice there",
         job,
         run.key,
-        ", ".join(sorted(entry.target for entry in run.outputs.values() if entry.commits_by_itself)),
+        targets,
+        why,
     )
 
 

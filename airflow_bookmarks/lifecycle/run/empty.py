@@ -75,7 +75,7 @@ def commit_empty(
     except BaseException as error:  # an interrupt too: the job is free for the next try at once
         run.abort(f"the worker could not commit this as empty: {type(error).__name__}: {error}")
         raise
-    run.abort(f"the worker does not commit this as empty: {surprise}")
+    run.abort(f"the worker does not commit this as empty: {surprise}", is_failure=False)
     return None
 
 

@@ -106,17 +106,19 @@ class LeaseHolder(ReadsContexts, KeepsState, Expects, WritesManifests, RecordsUs
         self._leased.leave()
 
     @guarded
-    def abort(self, error: str) -> None:
+    def abort(self, error: str, *, is_failure: bool = True) -> None:
         """Give the job back without a commit: state and targets stay as they were.
+
+        `is_failure`: nobody makes this run instead, so the job counts as failed.
 
         After the commit nothing is taken back: a failed publish stays due, for the next run.
         """
         if self._leased.is_over:
-            self._leased.let_go()
+            self._leased.let_go(error)
             return
         # A replay has no item of its own, and marks nothing on the run that it makes again.
         is_kept = self._unmet is not None and self._run_key == self._grant.key
-        self._leased.fail(self._with_unmet(error), is_kept=is_kept)
+        self._leased.fail(self._with_unmet(error), is_kept=is_kept, is_failure=is_failure)
 
     def _check_running(self, what: str) -> None:
         self._leased.check_running(what)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from airflow_bookmarks.core.errors import BookmarkError, MisuseError
 from airflow_bookmarks.core.rules.start import BEGINNING
 from airflow_bookmarks.core.rules.territory import Territory
+from airflow_bookmarks.core.text.cause import cause_of
 from airflow_bookmarks.core.text.escaping import in_lines
 from airflow_bookmarks.lifecycle.protocol.acquire import begin
 from airflow_bookmarks.lifecycle.protocol.failpoint import Failpoint
@@ -106,8 +107,8 @@ class LeasedRun:
             leased.renewer.start(grant)
             try:
                 leased._settle()
-            except BaseException:  # nobody has the run yet, so nobody else can give the job back
-                leased.give_back()
+            except BaseException as error:  # nobody has the run yet, so nobody else can give the job back
+                leased.give_back(cause_of(error))
                 raise
         return leased
 
@@ -222,29 +223,35 @@ class LeasedRun:
                 "Begin another run."
             )
 
-    def fail(self, error: str, *, is_kept: bool) -> None:
-        """Give the job back without a commit; `is_kept`: the error stays in the history, also without an item."""
+    def fail(self, error: str, *, is_kept: bool, is_failure: bool = True) -> None:
+        """Give the job back without a commit; `is_kept`: the error stays in the history, also without an item.
+
+        `is_failure`: the head says so too; not where the run only leaves its work to another one.
+        """
         self.is_over = True
         self.renewer.stop()
         log.warning("bookmark %s: the run failed, nothing is committed: %s", self.grant.job, in_lines(error))
         try:
-            self.store.fail(self.grant, error, has_item=self.has_item, is_kept=is_kept)
+            self.store.fail(self.grant, error, has_item=self.has_item, is_kept=is_kept, is_failure=is_failure)
         except BookmarkError as also:
             # The user has to see the reason for the abort; the next begin settles the run in any case.
             log.warning("bookmark %s: the failed run could not be marked: %s", self.grant.job, also)
 
-    def let_go(self) -> None:
+    def let_go(self, error: str) -> None:
         """Give the job back after the commit: a failed publish stays due, for the next run."""
         if self.is_marked:
             self.leave()
         else:
-            self.give_back()
+            self.give_back(error, version=self.grant.base.version + 1)
 
-    def give_back(self) -> None:
-        """Release the lease, so that no other run has to wait for its end; what is due or open stays on the head."""
+    def give_back(self, error: str | None = None, *, version: int | None = None) -> None:
+        """Release the lease, so that no other run has to wait for its end; what is due or open stays on the head.
+
+        The head says why, where there is an `error`; `version` is its version by now, if this run has committed.
+        """
         self.renewer.stop()
         try:
-            self.store.release(self.grant)
+            self.store.release(self.grant, error, version=version)
         except BookmarkError as also:
             log.warning("bookmark %s: the lease could not be released and runs out by itself: %s", self.grant.job, also)
 

@@ -16,6 +16,7 @@ from airflow_bookmarks.core.text.redaction import redacted
 from airflow_bookmarks.lifecycle.changes.approval import ASK_ANEW
 from airflow_bookmarks.lifecycle.inspect.sharded_list import row_of_shards
 from airflow_bookmarks.lifecycle.state.positions import shown
+from airflow_bookmarks.plugin.presenters.health import health_of, worst_of
 from airflow_bookmarks.plugin.schemas.responses import (
     ContextRow,
     DamagedRequest,
@@ -32,13 +33,14 @@ from airflow_bookmarks.plugin.schemas.responses import (
 from airflow_bookmarks.sources.registry import find_kind, has_ledger, upstream_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from datetime import datetime
 
     from airflow_bookmarks.core.errors import StateCorruptError
     from airflow_bookmarks.core.head import Head, Lease
     from airflow_bookmarks.core.run import ContextState, Execution, PlanEntry
     from airflow_bookmarks.lifecycle.changes.approval import Request
+    from airflow_bookmarks.lifecycle.inspect.lag import Lag
     from airflow_bookmarks.plugin.auth import Person, UserScope
     from airflow_bookmarks.plugin.schemas.responses import JobState
     from airflow_bookmarks.sources.kind import SetBy
@@ -50,8 +52,10 @@ _DAMAGED = "What the state store holds of this is damaged; 'airflow-bookmarks do
 # ---- jobs
 
 
-def job_row(namespace: str, job: str, head: Head, entry: Mapping[str, Any], now: datetime) -> JobRow:
-    """Return where a job stands."""
+def job_row(
+    namespace: str, job: str, head: Head, entry: Mapping[str, Any], now: datetime, behind: Iterable[Lag] = ()
+) -> JobRow:
+    """Return where a job stands; `behind` is how far it is behind the jobs that it reads."""
     return JobRow(
         job=job,
         namespace=namespace,
@@ -68,6 +72,7 @@ def job_row(namespace: str, job: str, head: Head, entry: Mapping[str, Any], now:
         watermark=watermarks(head.contexts),
         order=orders(head.contexts),
         holder=None if head.lease is None else _holder(head.lease),
+        health=health_of(head, now, behind),
         **index_details(entry),
     )
 
@@ -93,6 +98,7 @@ def sharded_row(job: str, shards: Sequence[JobRow]) -> JobRow:
         name: sorted({dag_id for row in rows for dag_id in row[name]}) for name in ("former_owners", "shared_with")
     }
     own: dict[str, Any] = {"state": next(state for state in _STATES if any(row.state == state for row in shards))}
+    own |= {"health": worst_of([row.health for row in shards])}
     own |= {"is_deleted": False, "runs": [], "lag": None, "map_index": None, "holder": whole["lease"], **lists}
     return JobRow(**{name: value for name, value in whole.items() if name != "lease"} | own)
 

@@ -7,34 +7,30 @@ shown never are.
 
 from __future__ import annotations
 
-import threading
-import time
+from collections import Counter
 from dataclasses import dataclass
-from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
-from airflow_bookmarks.core.errors import StateCorruptError
 from airflow_bookmarks.core.head import Head
-from airflow_bookmarks.core.job_state import STATE_CONTEXT
-from airflow_bookmarks.core.rules.lag import LagState
 from airflow_bookmarks.core.rules.shard import sharded_name
 from airflow_bookmarks.core.run import Run
-from airflow_bookmarks.lifecycle.inspect.lag import Neighbours, lags
 from airflow_bookmarks.lifecycle.inspect.runs import state_of, total
 from airflow_bookmarks.lifecycle.inspect.sharded_list import groups_of
-from airflow_bookmarks.lifecycle.inspect.status import readable_keys
 from airflow_bookmarks.plugin.presenters.bookmark import damaged_row, job_row, sharded_row
+from airflow_bookmarks.plugin.presenters.health import health_of, lags_of, rank_of, without_names
 from airflow_bookmarks.plugin.presenters.sharded_job import Parts
 from airflow_bookmarks.plugin.schemas.responses import JobList, RunPoint
-from airflow_bookmarks.sources.registry import upstream_of
 from airflow_bookmarks.store.transitions.naming import DELETED_VERSION, is_deleted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from airflow_bookmarks.core.errors import BookmarkError
+    from airflow_bookmarks.lifecycle.inspect.lag import Lag
     from airflow_bookmarks.plugin.auth import UserScope
-    from airflow_bookmarks.plugin.schemas.responses import JobRow, JobState
+    from airflow_bookmarks.plugin.presenters.all_heads import AllHeads
+    from airflow_bookmarks.plugin.presenters.health import Lags
+    from airflow_bookmarks.plugin.schemas.responses import HealthWord, JobRow, JobState
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
     from airflow_bookmarks.store.stored_item import IndexEntry
 
@@ -43,43 +39,46 @@ if TYPE_CHECKING:
 
 Sort = Literal[
     "job", "-job", "dag_id", "-dag_id", "last_commit_at", "-last_commit_at", "run_number", "-run_number",
-    "epoch", "-epoch", "state", "-state",
+    "epoch", "-epoch", "state", "-state", "health", "-health",
 ]  # fmt: skip
 
 _T = TypeVar("_T")
 
-_HEADS_KEPT_S, _HEADS_KEPT_AT_MOST_S = 10.0, 60.0
-# Reading heads takes processor time that all of the API server shares: a tenth of it at most.
-_KEPT_PER_READING = 10.0
-_INDEX_KEPT_S = 5.0
-# A smaller index is read within one request, and is not worth to be seconds behind.
-_INDEX_WORTH_KEEPING = 1000
 _LOOKS = 3
-_OF_HEADS = ("epoch", "state")
+_OF_HEADS = ("epoch", "state", "health")
 # The worst first: what a list has room for.
 _WORST = ("REWOUND", "REPLAYED", "STOPPED", "STALLED", "LAGGING", "UNKNOWN", "OK")
+_UNREADABLE = "DAMAGED"  # the health of a job that can't be read, among the counts
 
 
 @dataclass(frozen=True, slots=True)
 class JobQuery:
-    """The requested jobs: all whose name, DAG or task contains `search`; of this state, DAG, task (None: any).
+    """The requested jobs: all whose name, DAG or task contains `search`; of this state, health, DAG, task (None: any).
 
-    `runs` is how many of its last runs come with each.
+    `runs` is how many of its last runs come with each; `counts` asks for how many there are of each health.
     """
 
     search: str = ""
     state: JobState | None = None
+    health: HealthWord | None = None
     sort: Sort = "job"
     limit: int = 50
     offset: int = 0
     runs: int = 10
     dag_id: str | None = None
     task_id: str | None = None
+    counts: bool = False
 
     @property
     def needs_heads(self) -> bool:
         """Whether only the heads of all jobs tell which ones are on the page."""
-        return self.state is not None or self.sort.removeprefix("-") in _OF_HEADS
+        by_heads = self.sort.removeprefix("-") in _OF_HEADS
+        return by_heads or self.state is not None or self.health is not None or self.counts
+
+    def takes(self, row: JobRow) -> bool:
+        """Whether a job is among those, according to its head."""
+        is_of_health = self.health is None or (row.health is not None and row.health.state == self.health)
+        return is_of_health and self.state in (None, row.state)
 
     def matches(self, job: str, entry: Mapping[str, Any]) -> bool:
         """Whether a job is among those, according to the index."""
@@ -91,74 +90,18 @@ class JobQuery:
         return any(needle in str(text).casefold() for text in (job, entry.get("dag_id", ""), entry.get("task_id", "")))
 
 
-class AllHeads:
-    """What lists are sorted and filtered by, the index and the heads of all jobs: read once, and kept for some seconds.
-
-    Ten thousand heads take seconds to read, and longer than a request may last where the machine is busy. The thread
-    that reads them goes on when its request was given up, so whoever asks again finds them. They are kept for ten
-    times as long as it took to read them: ten seconds at least, a minute at most.
-
-    Args:
-        monotonic: the clock, in seconds.
-    """
-
-    def __init__(self, monotonic: Callable[[], float] = time.monotonic) -> None:
-        self._monotonic = monotonic
-        self._lock = threading.Lock()
-        self._store: BookmarkStore | None = None
-        self._until = 0.0
-        self._heads: dict[str, Head | BookmarkError | None] = {}
-        self._index: _Index | None = None
-
-    def of(self, store: BookmarkStore, jobs: Sequence[str]) -> _Heads:
-        """Return the heads of some jobs, a minute old at most."""
-        with self._lock:  # who comes meanwhile waits for the same heads
-            began = self._monotonic()
-            if store is not self._store or began >= self._until:
-                self._store, self._heads = store, {}
-            is_first = not self._heads
-            missing = [job for job in jobs if job not in self._heads]
-            if missing:
-                found = store.heads_or_damage(missing)
-                self._heads |= {job: found.get(job) for job in missing}
-                if is_first:
-                    now = self._monotonic()
-                    kept_s = max(_HEADS_KEPT_S, _KEPT_PER_READING * (now - began))
-                    self._until = now + min(kept_s, _HEADS_KEPT_AT_MOST_S)
-            return {job: head for job in jobs if (head := self._heads[job]) is not None}
-
-    def index_of(self, store: BookmarkStore) -> tuple[Mapping[str, IndexEntry], Mapping[str, BookmarkError]]:
-        """Return the index as `readable_keys` does; a large one is five seconds old at most."""
-        kept = self._index
-        if kept is None or store is not kept.store or self._monotonic() >= kept.until:
-            # Without a lock: where the store hangs, whoever waits should not have to wait for all before.
-            entries, damage = readable_keys(store)
-            kept = _Index(store, self._monotonic() + _INDEX_KEPT_S, entries, damage)
-            self._index = kept if len(entries) >= _INDEX_WORTH_KEEPING else None
-        return kept.entries, kept.damage
-
-
-@dataclass(frozen=True, slots=True)
-class _Index:
-    """The index of a store, and until when it is kept."""
-
-    store: BookmarkStore
-    until: float
-    entries: Mapping[str, IndexEntry]
-    damage: Mapping[str, BookmarkError]
-
-
 def job_list(store: BookmarkStore, scope: UserScope, wanted: JobQuery, all_heads: AllHeads) -> JobList:
     """Return a page of jobs; deleted ones are left out."""
-    found = _candidates(store, scope, wanted, all_heads)
-    chosen = (
-        _names_by_heads(store, scope, found, wanted, all_heads)
-        if wanted.needs_heads
-        else _sorted_names(found, wanted.sort)
-    )
+    found, by_health = _candidates(store, scope, wanted, all_heads), None
+    if wanted.needs_heads:
+        everything = _rows_by_heads(store, scope, found, all_heads)
+        by_health = Counter(_UNREADABLE if row.health is None else row.health.state for row in everything)
+        chosen = [row.job for row in _sorted([row for row in everything if wanted.takes(row)], wanted.sort)]
+    else:
+        chosen = _sorted_names(found, wanted.sort)
     names, rows, heads = _looked_at(store, scope, found, chosen, wanted)
-    jobs = _in_full(store, rows, heads, wanted.runs)
-    return JobList(jobs=jobs, total=len(names), limit=wanted.limit, offset=wanted.offset)
+    jobs = _in_full(store, scope, rows, heads, wanted.runs)
+    return JobList(jobs=jobs, total=len(names), limit=wanted.limit, offset=wanted.offset, by_health=by_health)
 
 
 def _looked_at(
@@ -172,21 +115,18 @@ def _looked_at(
     for _ in range(_LOOKS):
         page = _cut(names, wanted)
         heads: _Heads = store.heads_or_damage(_with_heads(found, page))
-        rows = _rows(store, scope, found, page, heads)
-        gone = {row.job for row in rows if wanted.state not in (None, row.state)}
+        lags = lags_of(store, {job: head for job, head in heads.items() if isinstance(head, Head)})
+        rows = _rows(store, scope, found, page, heads, lags)
+        gone = {row.job for row in rows if not wanted.takes(row)}
         if not gone:
             break
         names = [job for job in names if job not in gone]
     return names, [row for row in rows if row.job not in gone], heads
 
 
-def _names_by_heads(
-    store: BookmarkStore, scope: UserScope, found: _Found, wanted: JobQuery, all_heads: AllHeads
-) -> list[str]:
-    heads = all_heads.of(store, _with_heads(found, found))
-    rows = _rows(store, scope, found, list(found), heads)
-    chosen = [row for row in rows if wanted.state in (None, row.state)]
-    return [row.job for row in _sorted(chosen, wanted.sort)]
+def _rows_by_heads(store: BookmarkStore, scope: UserScope, found: _Found, all_heads: AllHeads) -> list[JobRow]:
+    heads, lags = all_heads.with_lags(store, _with_heads(found, found))
+    return _rows(store, scope, found, list(found), heads, lags)
 
 
 # ---- which
@@ -258,6 +198,8 @@ def _sorted_names(found: _Found, sort: Sort) -> list[str]:
 def _sorted(rows: Iterable[JobRow], sort: Sort) -> list[JobRow]:
     field = sort.removeprefix("-")
     by_name = sorted(rows, key=lambda row: row.job)
+    if field == "health":
+        return sorted(by_name, key=lambda row: rank_of(row.health), reverse=sort.startswith("-"))
     known = [row for row in by_name if getattr(row, field) is not None]
     known.sort(key=lambda row: _order(getattr(row, field)), reverse=sort.startswith("-"))
     return known + [row for row in by_name if getattr(row, field) is None]
@@ -275,35 +217,54 @@ def _cut(rows: Sequence[_T], wanted: JobQuery) -> Sequence[_T]:
 # ---- what of them
 
 
-def _rows(store: BookmarkStore, scope: UserScope, found: _Found, names: Sequence[str], heads: _Heads) -> list[JobRow]:
+def _rows(
+    store: BookmarkStore, scope: UserScope, found: _Found, names: Sequence[str], heads: _Heads, lags: Lags
+) -> list[JobRow]:
     rows: list[JobRow] = []
     for job in names:
         each = found[job]
         if isinstance(each, Parts):
-            shards = [row_of(store, scope, shard, entry, heads.get(shard)) for shard, entry in each.shards.items()]
+            shards = [
+                row_of(store, scope, shard, entry, heads.get(shard), lags.get(shard, ()))
+                for shard, entry in each.shards.items()
+            ]
             rows.append(sharded_row(job, shards))
         else:
-            rows.append(row_of(store, scope, job, each, heads.get(job)))
+            rows.append(row_of(store, scope, job, each, heads.get(job), lags.get(job, ())))
     return rows
 
 
 def row_of(
-    store: BookmarkStore, scope: UserScope, job: str, entry: IndexEntry | str, head: Head | BookmarkError | None
+    store: BookmarkStore,
+    scope: UserScope,
+    job: str,
+    entry: IndexEntry | str,
+    head: Head | BookmarkError | None,
+    behind: Iterable[Lag] = (),
 ) -> JobRow:
     """Return the row of one bookmark by its index entry and head, each of which may be damaged."""
     if isinstance(entry, str):
         return damaged_row(store.namespace, job, {}, entry, scope)
     if isinstance(head, Head):
-        return job_row(store.namespace, job, head, entry, store.now())
+        return job_row(store.namespace, job, head, entry, store.now(), behind)
     return damaged_row(store.namespace, job, entry, head, scope)
 
 
-def _in_full(store: BookmarkStore, page: Sequence[JobRow], heads: _Heads, runs: int) -> list[JobRow]:
+def _in_full(store: BookmarkStore, scope: UserScope, page: Sequence[JobRow], heads: _Heads, runs: int) -> list[JobRow]:
     """Add what takes further requests: how the jobs keep up with others, and their last runs."""
     readable = {row.job: head for row in page if isinstance(head := heads.get(row.job), Head)}
-    states = lag_states(store, readable)
+    found = lags_of(store, readable)
+    told, now = without_names(store, scope, found), store.now()
     points = {job: _points(store, job, head, runs) for job, head in readable.items()} if runs else {}
-    return [row.model_copy(update={"lag": states.get(row.job), "runs": points.get(row.job, [])}) for row in page]
+    more: dict[str, dict[str, Any]] = {row.job: {"runs": points.get(row.job, [])} for row in page}
+    for job, head in readable.items():
+        more[job] |= {"lag": worst_lag(found.get(job, ())), "health": health_of(head, now, told.get(job, ()))}
+    return [row.model_copy(update=more[row.job]) for row in page]
+
+
+def worst_lag(lags: Iterable[Lag]) -> str | None:
+    """Return the worst state of a job behind the jobs that it reads; None: it reads none."""
+    return min((lag.state.value for lag in lags), key=_WORST.index, default=None)
 
 
 def _points(store: BookmarkStore, job: str, head: Head, limit: int) -> list[RunPoint]:
@@ -324,36 +285,3 @@ def _points(store: BookmarkStore, job: str, head: Head, limit: int) -> list[RunP
                 )
             )
     return points[::-1]
-
-
-def lag_states(store: BookmarkStore, heads: Mapping[str, Head]) -> dict[str, str]:
-    try:
-        return _lags_of(store, heads)
-    except StateCorruptError:
-        if len(heads) == 1:
-            return dict.fromkeys(heads, LagState.UNKNOWN.value)
-    # One of them, or of those that they read, is damaged: the others are looked at by themselves.
-    states: dict[str, str] = {}
-    for job, head in heads.items():
-        states |= lag_states(store, {job: head})
-    return states
-
-
-def _lags_of(store: BookmarkStore, heads: Mapping[str, Head]) -> dict[str, str]:
-    # After a reset the head says nothing of what is read; the last run does.
-    emptied = [Neighbours.of_job(store, job) for job, head in heads.items() if head.epoch > 1 and not head.contexts]
-    reads = {
-        job: {ctx: state for ctx, state in head.contexts.items() if ctx != STATE_CONTEXT} for job, head in heads.items()
-    } | dict(chain.from_iterable(each.reads.items() for each in emptied))
-    upstreams = {
-        upstream
-        for contexts in reads.values()
-        for state in contexts.values()
-        if (upstream := upstream_of(state)) is not None
-    }
-    others = store.heads(sorted(upstreams - heads.keys()))
-    found: dict[str, str] = {}
-    for lag in lags(Neighbours(store, tuple(heads), {**heads, **others}, reads)):
-        known = found.get(lag.job, "OK")
-        found[lag.job] = min(known, lag.state.value, key=_WORST.index)
-    return found

@@ -11,11 +11,13 @@ from airflow_bookmarks.core.run import Run, RunKey
 from airflow_bookmarks.core.text.instant import to_text
 from airflow_bookmarks.hooks.bookmark import BookmarkHook
 from airflow_bookmarks.lifecycle.changes.approval import APPROVED, OPEN, Request, requests_or_damage
+from airflow_bookmarks.lifecycle.health.job import missing_in, set_aside
 from airflow_bookmarks.lifecycle.history.state_values import state_values
 from airflow_bookmarks.lifecycle.inspect.lag import Neighbours
 from airflow_bookmarks.lifecycle.inspect.partitions import by_partition
 from airflow_bookmarks.lifecycle.inspect.runs import row
 from airflow_bookmarks.lifecycle.state.positions import last_plans
+from airflow_bookmarks.lifecycle.state.quarantine import quarantined_counts
 from airflow_bookmarks.plugin.auth import UserScope
 from airflow_bookmarks.plugin.dependencies import JobName, Owned, PageRequestDep, TaskRunner
 from airflow_bookmarks.plugin.presenters.bookmark import (
@@ -30,7 +32,8 @@ from airflow_bookmarks.plugin.presenters.bookmark import (
     sharded_row,
     side_row,
 )
-from airflow_bookmarks.plugin.presenters.job_list import JobQuery, Sort, job_list, lag_states, row_of
+from airflow_bookmarks.plugin.presenters.health import health_of, lags_of
+from airflow_bookmarks.plugin.presenters.job_list import JobQuery, Sort, job_list, row_of, worst_lag
 from airflow_bookmarks.plugin.presenters.sharded_job import live_shards
 from airflow_bookmarks.plugin.redaction import hidden_from, with_names_hidden
 from airflow_bookmarks.plugin.scan.child import may_look
@@ -41,6 +44,7 @@ from airflow_bookmarks.plugin.schemas.responses import (
     FileList,
     FileRow,
     Graph,
+    HealthWord,
     Job,
     JobList,
     JobState,
@@ -73,6 +77,7 @@ Limit = Annotated[int, Query(ge=1, le=200, description="how many at most")]
 Offset = Annotated[int, Query(ge=0, le=10**9, description="how many to leave out")]
 Search = Annotated[str, Query(max_length=250, description="a part of the job's name, its DAG's or its task's")]
 Points = Annotated[int, Query(ge=0, le=50, description="how many of the last runs come with each job")]
+Counts = Annotated[bool, Query(description="whether to say how many jobs there are of each health")]
 DagName = Annotated[str, Path(max_length=250)]
 TaskName = Annotated[str | None, Query(max_length=250)]
 
@@ -95,9 +100,11 @@ async def jobs(
     limit: Limit = 50,
     offset: Offset = 0,
     runs: Points = 10,
+    health: HealthWord | None = None,
+    counts: Counts = False,
 ) -> JobList:
     """List the jobs that the user may look at."""
-    wanted = JobQuery(search, state, sort, limit, offset, runs)
+    wanted = JobQuery(search, state, health, sort, limit, offset, runs, counts=counts)
     scope = await request.scope()
     do = request.all_jobs if wanted.needs_heads else request.store
     return await do(lambda hook: job_list(hook.get_conn(), scope, wanted, request.backstage.heads))
@@ -218,10 +225,19 @@ def _job(hook: BookmarkHook, found: Owned, request: PageRequestDep, scope: UserS
     seen = hidden_from(store, scope, [edge.consumer for edge in edges])
     body, damaged = _asked(store, key)
     base = job_row(store.namespace, key, head, entry, store.now())
-    more = {"lag": lag_states(store, {key: head}).get(key), "is_deleted": is_deleted(entry, head)}
+    behind, plans = lags_of(store, {key: head}).get(key, []), last_plans(store, key, head)
+    health = health_of(
+        head,
+        store.now(),
+        behind,
+        requests=[each.made_at for each in body if each.state == OPEN],
+        quarantined=set_aside(quarantined_counts(store, key, head)),
+        gaps=missing_in(plans),
+    )
+    more = {"lag": worst_lag(behind), "is_deleted": is_deleted(entry, head), "health": health}
     result = Job(
         **base.model_copy(update=more).model_dump(),
-        contexts=context_rows(head.contexts, last_plans(store, key, head)),
+        contexts=context_rows(head.contexts, plans),
         consumers=[
             ConsumerRow(job=edge.consumer, run_number=edge.run_number, epoch=edge.epoch, updated_at=edge.updated_at)
             for edge in edges

@@ -7,6 +7,7 @@ from pydantic import BaseModel, ConfigDict
 Watermarks = dict[str, str | None]
 Orders = dict[str, str | None]  # names of core.order by context; None: how its watermarks compare is not known
 JobState = Literal["NEW", "IDLE", "RUNNING", "EXPIRED", "DUE", "DAMAGED"]
+HealthWord = Literal["FAILED", "STUCK", "LATE", "REWOUND", "LAGGING", "WAITING", "PAUSED", "TAKEN BACK", "OK", "NEW"]
 
 
 class ResponseModel(BaseModel):
@@ -16,6 +17,20 @@ class ResponseModel(BaseModel):
 
 
 # ---- jobs
+
+
+class HealthNote(ResponseModel):
+    """One thing about a job: its state, the reason in words, and since when it is so (null: not known)."""
+
+    state: HealthWord
+    reason: str
+    since: str | None = None
+
+
+class HealthRow(HealthNote):
+    """The health of a job: the worst that is known of it, and `more`, worst first."""
+
+    more: list[HealthNote] = []
 
 
 class Holder(ResponseModel):
@@ -43,7 +58,8 @@ class JobRow(ResponseModel):
 
     `state`: NEW (has never committed), IDLE, RUNNING (a run holds it), EXPIRED (a run held it and its lease ran out),
     DUE (something is committed and still to be published, or undone and still to be removed), DAMAGED (can't be read,
-    for the reason in `damaged`). `lag` is the worst of its states behind the jobs that it reads; None: it reads none.
+    for the reason in `damaged`). `health` is what a person has to know first; null: it can't be read. `lag` is the
+    worst of its states behind the jobs that it reads; None: it reads none.
     `is_deleted`: its bookmark was deleted, and it has not run since. `dag_id` is the DAG that owns the job, and
     `former_owners` are those that did before; `shared_with` lists DAGs that may run it too.
 
@@ -76,6 +92,7 @@ class JobRow(ResponseModel):
     holder: Holder | None = None
     first_seen_at: str | None = None
     last_commit_at: str | None = None
+    health: HealthRow | None = None
     lag: str | None = None
     runs: list[RunPoint] = []
     damaged: str | None = None
@@ -86,10 +103,14 @@ class JobRow(ResponseModel):
 
 
 class JobList(ResponseModel):
-    """A page of the jobs that the user may look at; `total` counts all of them that were asked for."""
+    """A page of the jobs that the user may look at; `total` counts all of them that were asked for.
+
+    `by_health` counts all that were searched for, by their health, where that was asked for: whichever of it is shown.
+    """
 
     jobs: list[JobRow]
     total: int
+    by_health: dict[str, int] | None = None
     limit: int
     offset: int
 

@@ -31,23 +31,32 @@ def newest_at_or_below(store: StateReader, job: str, head: Head, upstream: str, 
     return candidate  # the oldest runs did not read this upstream at all
 
 
+_CLEAN = "--clean removes what"
+_NO_CLEAN = (
+    ", and is left out where rows can't be taken back, as of Delta, Iceberg and database tables: remove them by hand"
+)
+
+
 def way_back(store: StateReader, job: str, upstream: str, target: int) -> str:
     """Say in a sentence how a person takes a consumer back by hand, with the command."""
     head, gone = store.head(job), collected_until(store, job)
     kept = newest_at_or_below(store, job, head, upstream, target)
     if kept is not None and kept.key.number > gone:
         return (
-            f"By hand: 'airflow-bookmarks rewind {job} --to {kept.key.number} --clean', its newest run that has read "
-            f"{upstream!r} no further than run {target}; --clean removes what its later runs published"
+            f"By hand: 'airflow-bookmarks rewind {job} --to {kept.key.number} --clean --reason \"...\"', its newest "
+            f"run that has read {upstream!r} no further than run {target}; {_CLEAN} its later runs published"
+            f"{_NO_CLEAN}"
         )
     if gone:
         return (
             f"By hand only a reset fits, because its runs up to {gone} were collected, and the one to go back to is "
-            f"among them: empty its target, then 'airflow-bookmarks reset {job}'; it reads everything again"
+            f"among them: empty its target, then 'airflow-bookmarks reset {job} --reason \"...\"'; it reads everything "
+            "again"
         )
     return (
         f"By hand only a reset fits, because each of its runs has read further than run {target} of {upstream!r}: "
-        f"'airflow-bookmarks reset {job} --clean', which removes what it published; it reads everything again"
+        f"'airflow-bookmarks reset {job} --clean --reason \"...\"'; {_CLEAN} it published{_NO_CLEAN}; it reads "
+        "everything again"
     )
 
 

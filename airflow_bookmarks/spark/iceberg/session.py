@@ -93,7 +93,10 @@ class IcebergSession:
                 f"spark.sql.extensions={_EXTENSIONS}, and with the catalog: "
                 "spark.sql.catalog.<name>=org.apache.iceberg.spark.SparkCatalog and its type"
             )
-        return OptionError(f"{name} is no Iceberg table that can be written: {in_lines(cause_of(error))}")
+        return OptionError(
+            f"{name} is no Iceberg table that can be written: {in_lines(cause_of(error))}. If it lies in another "
+            "catalog than the session's own, name that too, as in lake.shop.orders"
+        )
 
     def has_extensions(self, target: IcebergTarget) -> bool:
         """Whether this Spark knows the statements of Iceberg, such as those about tags: by one that changes nothing."""

@@ -31,6 +31,7 @@ def land_in_delta(draft: OutputDraft, target: DeltaTarget) -> None:
         OptionError: what is asked can't be done with a Delta table, or not with this one.
     """
     _check(draft)
+    draft.job.check_landing(draft.name)  # before the table is made
     table = DeltaTable.open(
         draft.what,
         draft.frame,

@@ -46,6 +46,10 @@ class WritingJob(RunningJob, Protocol):
         """Make sure that an output doesn't replace what another one of its run or loop wrote to a table."""
         ...
 
+    def check_landing(self, output: str) -> None:
+        """Make sure that the run may have one more output that commits by itself."""
+        ...
+
     def land_last(self, landing: LandingOutput) -> None:
         """Let an output that commits by itself be written at the commit, when all others are staged."""
         ...

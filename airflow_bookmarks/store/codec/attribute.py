@@ -134,6 +134,10 @@ class Fields:
     def texts(self, name: str) -> tuple[str, ...]:
         return tuple(self._read(name, is_texts, "no list of texts"))
 
+    def moments(self, name: str) -> tuple[datetime, ...]:
+        """Return a list of times."""
+        return tuple(map(from_text, self._read(name, _is_moments, "no list of times")))
+
     def numbers(self, name: str) -> tuple[int, ...]:
         return tuple(self._read(name, _is_numbers, "no list of numbers"))
 
@@ -186,6 +190,10 @@ def _is_place(value: object) -> bool:
 
 def _is_places(value: object) -> bool:
     return isinstance(value, list) and all(_is_place(each) for each in value)
+
+
+def _is_moments(value: object) -> bool:
+    return isinstance(value, list) and all(is_moment(each) for each in value)
 
 
 def _is_numbers(value: object) -> bool:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from airflow_bookmarks.core.errors import StateCorruptError
-from airflow_bookmarks.core.head import Head, Lease
+from airflow_bookmarks.core.head import Failure, Head, Lease, Move
 from airflow_bookmarks.core.position import Edge
 from airflow_bookmarks.core.run import (
     ContextState,
@@ -34,7 +34,8 @@ from airflow_bookmarks.store.codec.stats import is_map_of_numbers, metrics_of, s
 from airflow_bookmarks.store.table import Attributes, Key
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
+    from datetime import datetime
 
 RUN_PREFIX, EXECUTION_PREFIX, LINE_PREFIX = "RUN#", "EXEC#", "LINE#"
 SIDE_PREFIX, EVENT_PREFIX, EDGE_PREFIX = "SIDE#", "EVENT#", "DOWN#"
@@ -157,9 +158,39 @@ def head_attributes(head: Head) -> Attributes:
         attributes["owner"] = head.owner
     if head.shared_with:
         attributes["shared_with"] = list(head.shared_with)
+    if head.commits:
+        attributes |= commits_attribute(head.commits)
+    if head.failure is not None:
+        attributes |= failure_attribute(head.failure)
+    if head.move is not None:
+        attributes |= move_attribute(head.move)
     if head.lease is not None:
         attributes |= lease_attributes(head.lease)
     return attributes
+
+
+def commits_attribute(commits: Sequence[datetime]) -> Attributes:
+    """Return the times of the last commits, as an attribute of the head."""
+    return {"commits": [to_text(at) for at in commits]}
+
+
+def failure_attribute(failure: Failure) -> Attributes:
+    """Return the last failure as an attribute of the head."""
+    at, version = to_text(failure.at), failure.version
+    return {"failure": {"at": at, "run_id": failure.run_id, "version": version, "error": failure.error}}
+
+
+def move_attribute(move: Move) -> Attributes:
+    """Return the last change of the position as an attribute of the head."""
+    return {"move": {"kind": move.kind, "at": to_text(move.at), "version": move.version}}
+
+
+def _failure_of(fields: Fields) -> Failure:
+    return Failure(fields.moment("at"), fields.text("run_id"), fields.number("version"), fields.text("error"))
+
+
+def _move_of(fields: Fields) -> Move:
+    return Move(fields.text("kind"), fields.moment("at"), fields.number("version"))
 
 
 def head_of(attributes: Mapping[str, Any]) -> Head:
@@ -190,6 +221,9 @@ def head_of(attributes: Mapping[str, Any]) -> Head:
         protected="protected" in fields,
         owner=fields.optional_text("owner"),
         shared_with=fields.texts("shared_with") if "shared_with" in fields else (),
+        commits=fields.moments("commits") if "commits" in fields else (),
+        failure=_failure_of(fields.map("failure")) if "failure" in fields else None,
+        move=_move_of(fields.map("move")) if "move" in fields else None,
     )
 
 

@@ -8,9 +8,10 @@ from random import Random, SystemRandom
 from typing import TYPE_CHECKING
 
 from airflow_bookmarks.core.errors import BookmarkError, ChangedMeanwhileError, ConditionFailedError, FencedError
-from airflow_bookmarks.core.head import CommitDecision, may_commit
+from airflow_bookmarks.core.head import CommitDecision, Failure, may_commit
 from airflow_bookmarks.core.run import RunKey
 from airflow_bookmarks.core.text.instant import to_text, utc_now
+from airflow_bookmarks.core.text.redaction import stored_error
 from airflow_bookmarks.core.text.ulid import new_ulid
 from airflow_bookmarks.store.artifacts import ArtifactStore
 from airflow_bookmarks.store.blobs import BlobStore
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from airflow_bookmarks.store.table import Attributes, Key, Operation, Table
 
 
+ERROR_ON_HEAD = 300  # characters: each read of a head pays for them, and the run has more
 ALIAS_OF = "alias_of"  # on the index entry of an alias, and on the empty head that was there before
 
 
@@ -163,6 +165,11 @@ class Transitions(StateReader):
             f"job {grant.job!r} moved from version {grant.base.version} to {now.version} under this run. "
             "Nothing was committed. Run it again."
         )
+
+    def _failure(self, grant: LeaseGrant, error: str, version: int | None = None) -> Failure:
+        """Return the failure of a try as the head says it, at its version by now; the error is redacted and cut."""
+        version = grant.base.version if version is None else version
+        return Failure(self._clock(), grant.identity.run_id, version, stored_error(error, ERROR_ON_HEAD))
 
     def _token(self) -> str:
         return f"{self._random.getrandbits(128):032x}"

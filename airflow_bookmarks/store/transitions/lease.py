@@ -118,19 +118,24 @@ class LeaseStore(Transitions):
         except ConditionFailedError as error:
             raise self._fenced(grant, "keep the lease") from error
 
-    def release(self, grant: LeaseGrant) -> None:
-        """Give the lease back without a run.
+    def release(self, grant: LeaseGrant, error: str | None = None, *, version: int | None = None) -> None:
+        """Give the lease back without a run; the head says why, where it is because of an error.
+
+        `version` is that of the head by now; None: as it was taken.
 
         Raises:
             FencedError: it is not ours any more.
         """
         operation = Update(
-            self.keys(grant.job).head, remove=item.LEASE_ATTRIBUTES, conditions=[Equals("fence", grant.fence)]
+            self.keys(grant.job).head,
+            set={} if error is None else item.failure_attribute(self._failure(grant, error, version)),
+            remove=item.LEASE_ATTRIBUTES,
+            conditions=[Equals("fence", grant.fence)],
         )
         try:
             self.table.transact([operation], token=self._token())
-        except ConditionFailedError as error:
-            raise self._fenced(grant, "release the lease") from error
+        except ConditionFailedError as refused:
+            raise self._fenced(grant, "release the lease") from refused
 
     def check_held(self, grant: LeaseGrant, what: str) -> None:
         """Make sure that the job is still the holder's; `what` describes what it is about to do.

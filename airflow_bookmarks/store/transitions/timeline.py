@@ -6,8 +6,9 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from airflow_bookmarks.core.errors import ConditionFailedError
+from airflow_bookmarks.core.head import Move
 from airflow_bookmarks.core.run import RunState
-from airflow_bookmarks.core.text.instant import to_text
+from airflow_bookmarks.core.text.instant import from_text, to_text
 from airflow_bookmarks.core.timeline import Timeline, TimelineChange
 from airflow_bookmarks.store.codec import item
 from airflow_bookmarks.store.table import Attributes, Condition, Equals, Lacks, Missing, Operation, Put, Update
@@ -74,6 +75,7 @@ class TimelineTransitions(Transitions):
             publishing=switch.publishing,
             cleaning=switch.cleaning or seen.cleaning,
             lease=seen.lease if keep else None,
+            move=Move(switch.kind, from_text(now), seen.version + 1),
         )
         line_change = _turning(seen, after, line, switch)
         operations: list[Operation] = [
@@ -105,6 +107,7 @@ class TimelineTransitions(Transitions):
     def _head_update(self, job: str, seen: Head, after: Head, keep: LeaseGrant | None) -> Update:
         changes: Attributes = {"version": after.version, "epoch": after.epoch, "fence": after.fence}
         changes |= {"contexts": item.contexts_value(after.contexts), "data_run_number": after.data_run_number}
+        changes |= {} if after.move is None else item.move_attribute(after.move)
         if after.publishing is not None:
             changes["publishing"] = str(after.publishing)
         if after.cleaning is not None:

@@ -224,7 +224,7 @@ def test_hook_changes_and_undoes_with_the_rules_of_the_command_line(world: World
 
 def test_run_that_nobody_asks_about_is_not_settled(world: World) -> None:
     world.shop.run("copy")
-    with pytest.raises(ChangeRefusedError, match="no run waits for that"):
+    with pytest.raises(ChangeRefusedError, match="no run is known to be"):
         BookmarkHook().settle("copy", 2, "committed", reason="a test")
 
 

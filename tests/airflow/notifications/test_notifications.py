@@ -13,6 +13,7 @@ from airflow.utils.session import create_session
 from sqlalchemy import delete, select
 
 from airflow_bookmarks.core.errors import ExpectationError, OptionError
+from airflow_bookmarks.core.health.cadence import COMMITS_KEPT
 from airflow_bookmarks.core.rules.lag import LagState
 from airflow_bookmarks.lifecycle.changes.change import reset, rewind
 from airflow_bookmarks.lifecycle.inspect.lag import Lag
@@ -89,6 +90,30 @@ def fail(world: World, message: str = "rows > 0", job: str = "copy") -> None:
     with pytest.raises(ExpectationError) as raised:
         run.expect(False, message)
     run.abort(f"ExpectationError: {raised.value}")
+
+
+# ---- the health of the job
+
+
+def test_each_change_of_the_health_is_told_once(world: World, watch: Watch, monkeypatch: pytest.MonkeyPatch) -> None:
+    told = BookmarkNotifier(on=["health"], notify=Slack("{{ bookmark.state }}: {{ bookmark.message }}"), job="copy")
+    for _ in range(COMMITS_KEPT):
+        world.shop.run("copy")
+    assert watch.plays(told) == []
+
+    world.shop.begin("copy").abort("AnalysisException: no such column")
+    (first,) = watch.plays(told, fails=True)
+    assert first.startswith("FAILED: job 'copy' is FAILED since 20")
+    assert first.endswith(": the last try failed: AnalysisException: no such column")
+    world.shop.begin("copy").abort("another error")
+    assert watch.plays(told, fails=True) == []
+
+    world.shop.run("copy")
+    assert watch.plays(told) == ["OK: job 'copy' is OK: it commits as usual"]
+    later = world.store.now() + timedelta(days=2)
+    monkeypatch.setattr(BookmarkStore, "now", lambda self: later)
+    (late,) = watch.plays(told)
+    assert late.startswith("LATE: job 'copy' is LATE since 20")
 
 
 # ---- a failed expectation

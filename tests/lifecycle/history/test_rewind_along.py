@@ -283,7 +283,8 @@ def way_out(shop: Shop) -> str:
     run.abort("a test")
     command = re.search("'airflow-bookmarks ([^']+)'", str(caught.value))
     assert command is not None
-    return command[1]
+    assert command[1].endswith(' --reason "..."')
+    return command[1].removesuffix(' --reason "..."')
 
 
 def test_error_names_the_run_to_go_back_to_and_that_works(shop: Shop) -> None:

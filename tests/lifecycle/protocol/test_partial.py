@@ -221,7 +221,7 @@ def test_run_that_nobody_was_asked_about_is_not_settled(shop: Shop, tables: RowT
     if number == 2:
         asked(shop, tables)
 
-    with pytest.raises(ChangeRefusedError, match=f"run {number} is none that has landed in some"):
+    with pytest.raises(ChangeRefusedError, match=f"run {number} is not known to have landed in some"):
         decide(shop, "committed", number)
     assert [event["kind"] for event in shop.store.events("copy")] == []
 

@@ -14,7 +14,7 @@ from airflow_bookmarks.hooks.bookmark import BookmarkHook
 from airflow_bookmarks.lifecycle.changes.approval import protect, request
 from airflow_bookmarks.lifecycle.changes.change import Change
 from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
-from airflow_bookmarks.plugin.presenters.job_list import AllHeads
+from airflow_bookmarks.plugin.presenters.all_heads import AllHeads
 from airflow_bookmarks.sources.files.options import FileOptions
 from airflow_bookmarks.sources.files.planner import FileSource
 from airflow_bookmarks.store.backends.sqlite import SqliteTable

@@ -20,6 +20,7 @@ from airflow_bookmarks.core.run import RunKey
 from airflow_bookmarks.core.selection.listing import Listing
 from airflow_bookmarks.core.selection.reason import BEFORE_START, MISSING
 from airflow_bookmarks.lifecycle.maintenance.doctor.finding import RESTORE, Finding, Severity
+from airflow_bookmarks.lifecycle.protocol.partial import in_words, landed_in
 from airflow_bookmarks.lifecycle.protocol.recover import made_by, unknown_sinks, unknown_sources
 from airflow_bookmarks.lifecycle.state.positions import last_plans_among
 from airflow_bookmarks.sinks.registry import SINKS
@@ -386,6 +387,21 @@ def _open_runs(survey: Survey) -> Iterator[Finding]:
             yield Finding("kind-unknown", survey.job, Severity.WARNING, what, f"RUN {run.key}", mend)
         if _is_left(survey, run):
             yield from _unknown_sinks(survey, run)
+            yield from _undecided(survey, run)
+
+
+def _undecided(survey: Survey, run: Run) -> Iterator[Finding]:
+    """Find a run that is in some of its tables only, and that nobody has settled."""
+    landed = landed_in(run)
+    if set(landed.values()) != {True, False} or any(run.outputs[name].metadata.settled_as for name in landed):
+        return
+    there, missing = in_words(run, landed)
+    what = f"the open run {run.key} is in {'; '.join(there)}, and not in {'; '.join(missing)}: no run of the job begins"
+    number = run.key.number
+    mend = (
+        f"Decide: 'airflow-bookmarks settle {survey.job} --run {number} --as committed' (or given-up) --reason \"...\"."
+    )
+    yield Finding("run-undecided", survey.job, Severity.ERROR, what, f"RUN {run.key}", mend)
 
 
 def _is_left(survey: Survey, run: Run) -> bool:

@@ -1,9 +1,10 @@
 import { Alert, Badge, Box, DataList, Flex, Heading, Link, Stack, Text } from "@chakra-ui/react";
 import type { ReactNode } from "react";
 import { Link as RouterLink } from "react-router-dom";
-import type { Job } from "../api/model";
+import type { HealthRow, Job } from "../api/model";
 import { Ago } from "../parts/Ago";
 import { CopyButton } from "../parts/CopyButton";
+import { HealthBadge } from "../parts/HealthBadge";
 import { JobLink } from "../parts/JobLink";
 import { StateBadge } from "../parts/StateBadge";
 import { inFull } from "../words/number";
@@ -20,6 +21,7 @@ export function JobHead({ job }: { job: Job }) {
           {job.job}
         </Heading>
         <CopyButton text={job.job} what="the job's name" />
+        {job.health && <HealthBadge state={job.health.state} />}
         <StateBadge state={job.state} />
         {job.protected && (
           <Badge variant="outline" title="changes need the approval of a second person">
@@ -27,6 +29,7 @@ export function JobHead({ job }: { job: Job }) {
           </Badge>
         )}
       </Flex>
+      {job.health && <HealthWords health={job.health} />}
       <Facts job={job} />
       {owed.length > 0 && (
         <Alert.Root status="info" size="sm">
@@ -39,6 +42,34 @@ export function JobHead({ job }: { job: Job }) {
         </Alert.Root>
       )}
     </Stack>
+  );
+}
+
+const WELL: readonly string[] = ["OK", "NEW"];
+
+/** What is wrong with the job, worst first, each with its reason and since when; nothing of one that is well. */
+function HealthWords({ health }: { health: HealthRow }) {
+  const notes = [health, ...health.more].filter(({ state }) => !WELL.includes(state));
+  if (notes.length === 0) return null;
+  const isTrouble = health.state !== "TAKEN BACK";
+  return (
+    <Alert.Root status={isTrouble ? "error" : "info"} size="sm" role="status">
+      <Alert.Indicator />
+      <Alert.Content>
+        {notes.map(({ state, reason, since }) => (
+          <Text key={`${state} ${reason}`} wordBreak="break-word">
+            <b>{state}</b>
+            {since && (
+              <>
+                {", "}
+                <Ago at={since} />
+              </>
+            )}
+            : {reason}
+          </Text>
+        ))}
+      </Alert.Content>
+    </Alert.Root>
   );
 }
 

@@ -2,6 +2,7 @@ import { Flex, Heading, Skeleton, Stack } from "@chakra-ui/react";
 import { useCallback } from "react";
 import { useJobs } from "../api/queries";
 import { count } from "../words/number";
+import { HealthFilter } from "./HealthFilter";
 import { JobsList } from "./JobsList";
 import { isFiltered, queryOf } from "./listQuery";
 import { NoJobs, NoMatch } from "./NoJobs";
@@ -26,6 +27,11 @@ export function JobsPage() {
           <>
             <SearchField value={listQuery.search} onSearch={onSearch} />
             <StateFilter value={listQuery.state} onState={(state) => ask({ state })} />
+            <HealthFilter
+              value={listQuery.health}
+              counts={answer.data?.by_health}
+              onHealth={(health) => ask({ health })}
+            />
           </>
         )}
       </Flex>
@@ -36,7 +42,11 @@ export function JobsPage() {
         answer={answer}
         sorting={{ by: listQuery.sort, onSort: (sort) => ask({ sort }) }}
         empty={
-          isPart ? <NoMatch listQuery={listQuery} onClear={() => ask({ search: "", state: undefined })} /> : <NoJobs />
+          isPart ? (
+            <NoMatch listQuery={listQuery} onClear={() => ask({ search: "", health: undefined, state: undefined })} />
+          ) : (
+            <NoJobs />
+          )
         }
       />
     </Stack>

@@ -13,7 +13,7 @@ interface JobsTableProps {
   sorting?: Sorting;
 }
 
-const COLUMNS = 7;
+const COLUMNS = 8;
 const ROWS_BEFORE = ["one", "two", "three", "four", "five", "six"];
 
 /** Jobs, one a row. It scrolls sideways in its own box. */
@@ -57,6 +57,7 @@ function Heads({ sorting }: { sorting: Sorting | undefined }) {
           }
           sorting={sorting}
         />
+        <ColumnHead columns={[["Health", "health"]]} sorting={sorting} />
         <ColumnHead columns={[["State", "state"]]} sorting={sorting} />
         <ColumnHead columns={[["Last commit", "last_commit_at"]]} sorting={sorting} />
         <ColumnHead columns={[["Watermark"]]} sorting={sorting} />

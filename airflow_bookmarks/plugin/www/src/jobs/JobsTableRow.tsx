@@ -3,6 +3,7 @@ import { Link as RouterLink } from "react-router-dom";
 import type { JobRow } from "../api/model";
 import { shardWords } from "../job/health";
 import { Ago } from "../parts/Ago";
+import { HealthBadge } from "../parts/HealthBadge";
 import { JobLink } from "../parts/JobLink";
 import { StateBadge } from "../parts/StateBadge";
 import { inFull } from "../words/number";
@@ -26,6 +27,9 @@ export function JobsTableRow({ row }: { row: JobRow }) {
             {row.damaged}
           </Text>
         )}
+      </Table.Cell>
+      <Table.Cell minW="10rem" maxW="22rem" whiteSpace="normal">
+        <JobHealth row={row} />
       </Table.Cell>
       <Table.Cell>
         <JobState row={row} />
@@ -80,6 +84,27 @@ function Owner({ row }: { row: JobRow }) {
         </>
       )}
     </Text>
+  );
+}
+
+/** How the job is, why, and since when; of one that is well the word is enough. */
+function JobHealth({ row }: { row: JobRow }) {
+  if (row.health == null) return <Nothing why="its state can't be read" />;
+  const { state, reason, since } = row.health;
+  return (
+    <Box>
+      <HealthBadge state={state} />
+      {state !== "OK" && (
+        <Text fontSize="xs" color="fg.muted" lineClamp={2} wordBreak="break-word" title={reason}>
+          {since && (
+            <>
+              <Ago at={since} />:{" "}
+            </>
+          )}
+          {reason}
+        </Text>
+      )}
+    </Box>
   );
 }
 

@@ -25,7 +25,7 @@ export function NoMatch({ listQuery, onClear }: { listQuery: ListQuery; onClear:
         {missing(listQuery)}
       </Text>
       <Button size="sm" variant="outline" display="flex" mx="auto" onClick={onClear}>
-        Clear search and state
+        Clear search and filters
       </Button>
     </Empty>
   );

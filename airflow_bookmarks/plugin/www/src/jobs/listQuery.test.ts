@@ -1,14 +1,15 @@
 import { describe, expect, it } from "vitest";
 import { addressWith, directionOf, isFiltered, listQueryOf, missing, queryOf, sortAfterClick } from "./listQuery";
 
-const ORDINARY = { search: "", state: undefined, sort: "job", page: 1, limit: 50 };
+const ORDINARY = { search: "", health: undefined, state: undefined, sort: "health", page: 1, limit: 50 };
 const address = (text: string) => new URLSearchParams(text);
 
 describe("an address", () => {
   it("that says nothing asks for the first page by name", () => expect(listQueryOf(address(""))).toEqual(ORDINARY));
   it("is read in full", () =>
-    expect(listQueryOf(address("search=a+b&state=DUE&sort=-epoch&page=3&limit=25"))).toEqual({
+    expect(listQueryOf(address("search=a+b&health=TAKEN+BACK&state=DUE&sort=-epoch&page=3&limit=25"))).toEqual({
       search: "a b",
+      health: "TAKEN BACK",
       state: "DUE",
       sort: "-epoch",
       page: 3,
@@ -43,8 +44,15 @@ describe("a change of the list", () => {
 
 describe("the API", () => {
   it("is asked by offset", () =>
-    expect(queryOf(listQueryOf(address("page=3&limit=25")))).toEqual({ sort: "job", limit: 25, offset: 50 }));
+    expect(queryOf(listQueryOf(address("page=3&limit=25")))).toEqual({
+      sort: "health",
+      limit: 25,
+      offset: 50,
+      counts: true,
+    }));
   it("is not asked for blanks", () => expect(queryOf(listQueryOf(address("search=+++"))).search).toBeUndefined());
+  it("is told a health, and asked how many jobs have each", () =>
+    expect(queryOf(listQueryOf(address("health=LATE")))).toMatchObject({ health: "LATE", counts: true }));
   it("is told a state", () => expect(queryOf(listQueryOf(address("state=NEW"))).state).toBe("NEW"));
 });
 
@@ -62,6 +70,7 @@ describe("a list that is empty", () => {
   it.each([
     ["search=+x+", "No job has “x” in its name, its DAG or its task."],
     ["state=DUE", "No job that is DUE was found."],
+    ["state=DUE&health=LATE", "No job that is LATE and DUE was found."],
     ["state=DUE&search=x", "No job that is DUE has “x” in its name, its DAG or its task."],
   ])("says what was asked for (%s)", (text, words) => expect(missing(listQueryOf(address(text)))).toBe(words));
 });

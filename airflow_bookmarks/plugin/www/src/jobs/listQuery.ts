@@ -2,12 +2,14 @@ import type { JobRow } from "../api/model";
 import type { JobsQuery } from "../api/queries";
 
 export type State = JobRow["state"];
+export type Health = NonNullable<JobRow["health"]>["state"];
 export type Sort = NonNullable<JobsQuery["sort"]>;
 export type Column = Exclude<Sort, `-${string}`>;
 
 /** What the address asks of the list of jobs. Pages count from 1. */
 export interface ListQuery {
   search: string;
+  health: Health | undefined;
   state: State | undefined;
   sort: Sort;
   page: number;
@@ -15,12 +17,26 @@ export interface ListQuery {
 }
 
 export const STATES: readonly State[] = ["NEW", "IDLE", "RUNNING", "EXPIRED", "DUE", "DAMAGED"];
+/** The worst first, as the list is sorted. */
+export const HEALTHS: readonly Health[] = [
+  "FAILED",
+  "STUCK",
+  "LATE",
+  "REWOUND",
+  "LAGGING",
+  "WAITING",
+  "PAUSED",
+  "TAKEN BACK",
+  "OK",
+  "NEW",
+];
 export const LIMITS: readonly number[] = [25, 50, 100];
 /** As many letters as the API takes. */
 export const LONGEST_SEARCH = 250;
 
 // Which way a column is sorted first: names from A on; of what grows, the newest and the most.
 const FIRST: Record<Column, Sort> = {
+  health: "health",
   job: "job",
   dag_id: "dag_id",
   state: "state",
@@ -29,19 +45,22 @@ const FIRST: Record<Column, Sort> = {
   epoch: "-epoch",
 };
 const SORTS = Object.keys(FIRST).flatMap((column) => [column, `-${column}`]);
+const ORDINARY: Sort = "health";
 const LIMIT = 50;
 const LAST_PAGE = 1_000_000;
 
 /** Read what an address asks for. What it says that there is not counts as not said. */
 export function listQueryOf(address: URLSearchParams): ListQuery {
   const sort = address.get("sort");
+  const health = HEALTHS.find((each) => each === address.get("health"));
   const state = STATES.find((each) => each === address.get("state"));
   const limit = Number(address.get("limit"));
   return {
     // By characters: half of an emoji can't be sent.
     search: [...(address.get("search") ?? "")].slice(0, LONGEST_SEARCH).join(""),
+    health,
     state,
-    sort: sort !== null && SORTS.includes(sort) ? (sort as Sort) : "job",
+    sort: sort !== null && SORTS.includes(sort) ? (sort as Sort) : ORDINARY,
     page: pageOf(address.get("page")),
     limit: LIMITS.includes(limit) ? limit : LIMIT,
   };
@@ -52,21 +71,24 @@ export function addressWith(address: URLSearchParams, change: Partial<ListQuery>
   const listQuery: ListQuery = { ...listQueryOf(address), page: 1, ...change };
   const next = new URLSearchParams(address);
   put(next, "search", listQuery.search, "");
+  put(next, "health", listQuery.health ?? "", "");
   put(next, "state", listQuery.state ?? "", "");
-  put(next, "sort", listQuery.sort, "job");
+  put(next, "sort", listQuery.sort, ORDINARY);
   put(next, "page", String(listQuery.page), "1");
   put(next, "limit", String(listQuery.limit), String(LIMIT));
   return next;
 }
 
 /** Return what to ask of the API. */
-export function queryOf({ search, state, sort, page, limit }: ListQuery): JobsQuery {
+export function queryOf({ search, health, state, sort, page, limit }: ListQuery): JobsQuery {
   const needle = search.trim();
   return {
     sort,
     limit,
     offset: offsetOf(page, limit),
+    counts: true,
     ...(needle === "" ? {} : { search: needle }),
+    ...(health === undefined ? {} : { health }),
     ...(state === undefined ? {} : { state }),
   };
 }
@@ -77,14 +99,15 @@ export function offsetOf(page: number, limit: number): number {
 }
 
 /** Say whether only a part of the jobs is asked for. */
-export function isFiltered({ search, state }: ListQuery): boolean {
-  return search.trim() !== "" || state !== undefined;
+export function isFiltered({ search, health, state }: ListQuery): boolean {
+  return search.trim() !== "" || health !== undefined || state !== undefined;
 }
 
 /** Say what no job is, where none is what was asked for. */
-export function missing({ search, state }: ListQuery): string {
+export function missing({ search, health, state }: ListQuery): string {
   const needle = search.trim();
-  const which = state === undefined ? "No job" : `No job that is ${state}`;
+  const wanted = [health, state].filter((each) => each !== undefined).join(" and ");
+  const which = wanted === "" ? "No job" : `No job that is ${wanted}`;
   return needle === "" ? `${which} was found.` : `${which} has “${needle}” in its name, its DAG or its task.`;
 }
 

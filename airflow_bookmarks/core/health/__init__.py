@@ -1,0 +1,5 @@
+"""Whether somebody has to look at a job: rules without I/O.
+
+cadence   how often a job commits, and since when it is silent for too long
+verdict   the one state of a job that a person sees, with its reason and since when
+"""

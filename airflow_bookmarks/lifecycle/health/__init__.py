@@ -1,0 +1,5 @@
+"""The health of jobs: `core.health` judges what is looked up here.
+
+job       one job: all that is known of it
+listed    all jobs of a namespace, from their heads and what they read alone
+"""

@@ -1,0 +1,107 @@
+"""Look at one job, and judge its health: what its head, its upstreams, its requests and its input say."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from airflow_bookmarks.core.errors import StateCorruptError
+from airflow_bookmarks.core.health.verdict import HealthFacts, SourceLag, judge
+from airflow_bookmarks.lifecycle.changes.approval import OPEN, requests_or_damage
+from airflow_bookmarks.lifecycle.inspect.lag import Neighbours, lags
+from airflow_bookmarks.lifecycle.state.positions import last_plans, shown
+from airflow_bookmarks.lifecycle.state.quarantine import quarantined_counts
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from datetime import datetime
+
+    from airflow_bookmarks.core.head import Head
+    from airflow_bookmarks.core.health.verdict import HealthVerdict
+    from airflow_bookmarks.lifecycle.inspect.lag import Lag
+    from airflow_bookmarks.lifecycle.state.positions import LastPlans
+    from airflow_bookmarks.store.bookmark_store import BookmarkStore
+
+
+def health(store: BookmarkStore, job: str, scheduled: Sequence[datetime] | None = None) -> HealthVerdict:
+    """Return the health of a job. No folder is listed, and nothing is read of what it reads.
+
+    What is damaged of its requests, or of a job that it reads, says nothing here; `doctor` names it.
+
+    Args:
+        job: the key of the job.
+        scheduled: the times of the schedule of its DAG since its last commit, oldest first; None: not known.
+
+    Raises:
+        JobUnknownError: no such bookmark.
+    """
+    looked = Neighbours.of_job(store, job)
+    head = looked.heads[job]
+    found, _ = requests_or_damage(store, job)
+    facts = facts_of(
+        head,
+        store.now(),
+        readable_lags(looked),
+        scheduled=scheduled,
+        requests=[each.made_at for each in found if each.state == OPEN],
+        quarantined=set_aside(quarantined_counts(store, job, head)),
+        gaps=missing_in(last_plans(store, job, head)),
+    )
+    return judge(facts)
+
+
+def readable_lags(looked: Neighbours) -> list[Lag]:
+    """Return how far jobs are behind each other; one that is damaged, or reads one that is, says nothing of it."""
+    try:
+        return lags(looked)
+    except StateCorruptError:
+        if len(looked.jobs) <= 1:
+            return []
+    parts = (Neighbours(looked.store, (job,), looked.heads, {job: looked.reads[job]}) for job in looked.jobs)
+    return [lag for part in parts for lag in readable_lags(part)]
+
+
+def set_aside(counts: Mapping[str, int | None]) -> int:
+    """Return how many files contexts have set aside; where it is not known how many, one."""
+    return sum(1 if count is None else count for count in counts.values())
+
+
+def missing_in(plans: LastPlans) -> int:
+    """Return how many partitions or numbers are missing between the first and the last that contexts have seen."""
+    return sum((shown(plan).get("gaps") or {}).get("missing", 0) for plan in plans.values())
+
+
+def facts_of(
+    head: Head,
+    now: datetime,
+    behind: Iterable[Lag] = (),
+    *,
+    scheduled: Sequence[datetime] | None = None,
+    requests: Sequence[datetime] = (),
+    quarantined: int = 0,
+    gaps: int = 0,
+) -> HealthFacts:
+    """Return what a head says of the health of its job, with what else is known."""
+    is_working = head.holder(now) is not None
+    left = None if head.lease is None or is_working else head.lease.expires_at
+    return HealthFacts(
+        now=now,
+        run_number=head.run_number,
+        commits=head.commits,
+        scheduled=scheduled,
+        is_working=is_working,
+        failure=head.failed,
+        left_at=left,
+        due=None if head.publishing is None else head.publishing.number,
+        cleans=head.cleaning is not None,
+        lags=[_source_lag(each, now) for each in behind],
+        requests=requests,
+        quarantined=quarantined,
+        gaps=gaps,
+        move=head.moved,
+    )
+
+
+def _source_lag(behind: Lag, now: datetime) -> SourceLag:
+    since = None if not behind.seconds else now - timedelta(seconds=behind.seconds)
+    return SourceLag(behind.source, behind.state, behind.is_by_upstream, behind.why, since)

@@ -1,0 +1,63 @@
+"""The one state of a job that a person sees: the worst, with its reason and since when."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from airflow_bookmarks.core.head import Failure, Move
+from airflow_bookmarks.core.health.verdict import HealthFacts, HealthState, SourceLag, judge
+from airflow_bookmarks.core.rules.lag import LagState
+
+NOON = datetime(2013, 1, 31, 12, tzinfo=UTC)
+HOUR, DAY = timedelta(hours=1), timedelta(days=1)
+DAILY = tuple(NOON - DAY * number for number in (5, 4, 3))
+FAILED = Failure(NOON - HOUR, "dag/task", 3, "no such column")
+
+
+def facts(**known: Any) -> HealthFacts:
+    return HealthFacts(NOON, **{"run_number": 3, **known})
+
+
+# Each with what of it is the reason, and since when.
+TROUBLES: dict[HealthState, tuple[dict[str, Any], str, datetime | None]] = {
+    HealthState.FAILED: ({"failure": FAILED}, "the last try failed: no such column", NOON - HOUR),
+    HealthState.STUCK: ({"left_at": NOON - HOUR}, "its driver died without a word", NOON - HOUR),
+    HealthState.LATE: ({"commits": DAILY}, "its last commit was 3 d ago; it usually commits every 1 d", NOON - DAY),
+    HealthState.REWOUND: (
+        {"lags": [SourceLag("up", LagState.REWOUND, True, "'up' went back to run 2", NOON - DAY)]},
+        "up: 'up' went back to run 2", NOON - DAY,
+    ),
+    HealthState.LAGGING: (
+        {"lags": [SourceLag("up", LagState.LAGGING, False, "each run left more", NOON - DAY)]},
+        "up: each run left more", NOON - DAY,
+    ),
+    HealthState.WAITING: ({"requests": [NOON - HOUR, NOON - DAY]}, "2 changes waiting for a second person", NOON - DAY),
+    HealthState.PAUSED: ({"quarantined": 2}, "2 files set aside because they can't be parsed", None),
+    HealthState.TAKEN_BACK: (
+        {"move": Move("rewind", NOON - HOUR, 4)}, "its position was moved by rewind", NOON - HOUR
+    ),
+    HealthState.NEW: ({"run_number": 0}, "it has never committed", None),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("state", TROUBLES)
+def test_each_state_has_its_reason_and_since_when(state: HealthState) -> None:
+    known, reason, since = TROUBLES[state]
+    verdict = judge(facts(**known))
+    assert verdict.state is state
+    assert verdict.reason.startswith(reason)
+    assert verdict.since == since
+
+
+def test_worst_state_comes_first_and_the_others_after_it() -> None:
+    known: dict[str, Any] = {}
+    for each, _, _ in TROUBLES.values():
+        known |= {**each, "lags": [*known.get("lags", []), *each.get("lags", [])]}
+    verdict = judge(facts(**{**known, "run_number": 3}))
+    found = [verdict.state, *(each.state for each in verdict.more)]
+    assert found == [state for state in HealthState if state not in (HealthState.OK, HealthState.NEW)]
+    assert judge(facts()).state is HealthState.OK
+    assert [state.is_trouble for state in found].count(True) == 7
