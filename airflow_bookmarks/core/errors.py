@@ -232,7 +232,7 @@ class PartlyLandedError(BookmarkError):
     def __init__(self, job: str, number: int, landed: Sequence[str], missing: Sequence[str]) -> None:
         rows = "; ".join(landed)
         super().__init__(
-            f"job {job!r}: the driver of run {number} ended between its tables: its rows are in {rows}, and not in "
+            f"job {job!r}: run {number} ended between its tables: its rows are in {rows}, and not in "
             f"{'; '.join(missing)}. Nothing was read, written or given up. Decide what becomes of it, then run the job "
             f"again: 'airflow-bookmarks settle {job} --run {number} --as committed --reason \"...\"' keeps what is "
             "there and goes on behind it; with --as given-up the next run reads the same input again, so take back by "

@@ -42,7 +42,7 @@ from airflow_bookmarks.spark.spark_names import reads_a_context, writes_an_outpu
 
 # Nothing that imports pyspark: a job without Spark works where it isn't installed.
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping, Sequence
     from types import TracebackType
 
     from pyspark.sql import DataFrame, SparkSession
@@ -415,9 +415,25 @@ class BookmarkedJob:
         wanted = {landing: request for landing in self._landings if (request := landing.prepared()) is not None}
         if wanted:
             places = self.active_run.place_landings({landing.output: request for landing, request in wanted.items()})
-            for landing in wanted:
-                landing.land(places[landing.output])
+            self._land_each(list(wanted), places)
         self._landings = []
+
+    def _land_each(self, landings: Sequence[LandingOutput], places: Mapping[str, str]) -> None:
+        landed: list[str] = []
+        for landing in landings:
+            try:
+                landing.land(places[landing.output])
+            except BaseException:
+                if landed:
+                    log.error(
+                        "bookmark %s: output %r has not landed, and %s has: the next run of the job stops until a "
+                        "person has decided what this one counts as (airflow-bookmarks settle)",
+                        self.name,
+                        landing.output,
+                        ", ".join(map(repr, landed)),
+                    )
+                raise
+            landed.append(landing.output)
 
     @by_own_access
     def abort(self, reason: str) -> None:

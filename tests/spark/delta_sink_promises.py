@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from pyspark.errors import PySparkException
@@ -354,7 +354,7 @@ def test_new_columns_are_taken_where_the_script_says_so(lake: Lake, table: Table
     lake.put("a.txt", "a")
     run(lake)
     lake.put("b.txt", "b")
-    with pytest.raises(PySparkException), lake.job() as job:
+    with pytest.raises(OptionError, match=r"has no column 'n'.*mergeSchema"), lake.job() as job:
         job.write(lake.read(job).withColumn("n", F.lit(1)), "out").delta(table.path)
     assert table.lines() == ["a"]
     with lake.job() as job:
@@ -595,7 +595,94 @@ def test_driver_that_died_beside_both_tables_needs_nobody(lake: Lake, table: Tab
     assert (table.lines(), Table(lake.spark, lake.path("region")).lines(), drivers.files()) == (["a"], ["a"], ["a"])
 
 
+def test_second_table_that_lacks_a_column_is_refused_before_the_first_is_written(lake: Lake, table: Table) -> None:
+    lake.put("a.txt", "a")
+    lake.spark.createDataFrame([], "value STRING").write.format("delta").save(lake.path("region"))
+    wide = lake.spark.createDataFrame([("x", 1)], "value STRING, more INT")
+    job = lake.job(on_partial="ask").begin()
+    job.write(lake.read(job), "out").delta(table.path)
+    job.write(wide, "region").delta(lake.path("region"))
+    with pytest.raises(OptionError, match="has no column 'more'"):
+        job.commit()
+    job.abort("refused")
+    assert table.lines() == []
+
+
+def test_run_whose_second_table_refuses_its_rows_says_that_the_first_has_landed(
+    lake: Lake, table: Table, caplog: pytest.LogCaptureFixture
+) -> None:
+    lake.put("a.txt", "a")
+    lake.spark.createDataFrame([], "value INT").write.format("delta").save(lake.path("region"))
+    rows = lake.spark.createDataFrame([("x",)], "value STRING")
+    job = lake.job(on_partial="ask").begin()
+    job.write(lake.read(job), "out").delta(table.path)
+    job.write(rows, "region").delta(lake.path("region"))
+    with pytest.raises(PySparkException):
+        job.commit()
+    job.abort("refused")
+    assert "output 'region' has not landed, and 'out' has: the next run of the job stops" in caplog.text
+    with pytest.raises(PartlyLandedError, match="run 1 ended between its tables"):
+        lake.job().begin()
+
+
 # ---- what is refused
+
+
+@pytest.mark.parametrize(
+    ("in_frame", "in_table", "is_taken"),
+    [
+        ("STRING", "INT", False),
+        ("DOUBLE", "INT", False),
+        ("BIGINT", "INT", False),
+        ("INT", "BIGINT", True),
+        ("DECIMAL(9, 2)", "DECIMAL(12, 3)", True),
+        ("DECIMAL(12, 3)", "DECIMAL(12, 2)", False),
+    ],
+)
+def test_key_of_another_type_than_that_of_the_table_is_refused(
+    lake: Lake, table: Table, in_frame: str, in_table: str, is_taken: bool
+) -> None:
+    table.run(f"CREATE TABLE {{table}} (id {in_table}, v STRING) USING delta")
+    rows = lake.spark.sql(f"SELECT CAST('1' AS {in_frame}) AS id, 'x' AS v")
+    job = lake.job().begin()
+    if not is_taken:
+        with pytest.raises(OptionError, match=r"two keys of the frame could be one of the table.*\.cast\("):
+            job.write(rows, "out").upsert("id").delta(table.path)
+        job.abort("refused")
+        return
+    job.write(rows, "out").upsert("id").delta(table.path)
+    job.commit()
+    assert [row["v"] for row in table.frame().collect()] == ["x"]
+
+
+def test_key_that_the_table_has_not_is_refused(lake: Lake, table: Table) -> None:
+    table.run("CREATE TABLE {table} (v STRING) USING delta")
+    job = lake.job().begin()
+    with pytest.raises(OptionError, match="has no such column"):
+        job.write(lake.spark.sql("SELECT 1 AS id, 'x' AS v"), "out").upsert("id").delta(table.path)
+    job.abort("refused")
+
+
+def test_update_of_a_key_takes_the_old_row_along(lake: Lake, table: Table) -> None:
+    source = Table(lake.spark, lake.path("source"))
+    source.run("CREATE TABLE {table} (id INT, v STRING) USING delta TBLPROPERTIES (delta.enableChangeDataFeed = true)")
+    source.run("INSERT INTO {table} VALUES (1, 'a'), (2, 'b')")
+    for change in ("UPDATE {table} SET v = 'c' WHERE id = 2", "UPDATE {table} SET id = 5 WHERE id = 1", None):
+        with lake.job() as job:
+            feed = job.read("source").delta(source.path, changes=True)
+            new = feed.where("_change_type IN ('insert', 'update_postimage')")
+            asked = job.write(new.drop("_change_type", "_commit_timestamp"), "out")
+            asked.upsert("id", order_by="_commit_version", deletes=cast("Any", feed).deletes).delta(table.path)
+        if change is not None:
+            source.run(change)
+    assert sorted((row["id"], row["v"]) for row in table.frame().collect()) == [(2, "c"), (5, "a")]
+
+
+def test_key_with_a_dot_in_its_name_is_merged_by_it(lake: Lake, table: Table) -> None:
+    for value in ("x", "y"):
+        with lake.job() as job:
+            job.write(lake.spark.sql(f"SELECT 1 AS `i.d`, '{value}' AS v"), "out").upsert("i.d").delta(table.path)
+    assert [row["v"] for row in table.frame().collect()] == ["y"]
 
 
 def test_second_output_that_commits_by_itself_is_refused_before_anything_lands(lake: Lake, table: Table) -> None:

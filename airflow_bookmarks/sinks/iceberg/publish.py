@@ -72,6 +72,12 @@ class IcebergPublication:
             self.tables.pick(self.target, staged)
             return
         history = self.tables.history(self.target)
+        if history is not None and history.current != self.output.before:
+            # Iceberg asks only whether the table stands on the way: a rollback does, and its rows would be back.
+            raise PickRefusedError(
+                f"the table stands at snapshot {history.current or 'none'}, and the run has staged over "
+                f"{self.output.before or 'none'}"
+            )
         if history is not None and self.wap_id not in history.tags:
             self.tables.tag(self.target, self.wap_id, staged)
         self.tables.forward(self.target, self.wap_id)
@@ -94,5 +100,5 @@ class IcebergPublication:
     def _why_refused(self, error: PickRefusedError) -> str:
         return (
             f"Iceberg does not take what the run has staged for {self.target} any more, because others have committed "
-            f"to the table since: {error}. No row of the run is in the table"
+            f"to the table since, or rolled it back: {error}. No row of the run is in the table"
         )

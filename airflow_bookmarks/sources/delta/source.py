@@ -133,9 +133,15 @@ class DeltaSource:
             try:
                 snapshot = self._looks.snapshot = self._snapshot(table, before.version)
             except VersionGoneError as error:
-                raise self._gone(error, before) from error
+                if self.recipe.options.on_change != "reload":
+                    raise self._gone(error, before) from error
+                log.warning("%s: %s: the table is read anew.", self._label, error)
+                return self._anew(table, before, None)
         plan = self._part(snapshot, before, before.files_read or 0)
         missing = self._missing(table, _files_of(plan))
+        if missing and self.recipe.options.on_change == "reload":
+            log.warning("%s: %d file(s) of a first read are gone: the table is read anew.", self._label, len(missing))
+            return self._anew(table, before, None)
         if missing:
             raise self._no_longer_there(missing, before)
         return plan

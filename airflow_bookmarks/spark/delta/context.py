@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pyspark.sql.functions import col, lit
+from pyspark.sql.functions import col
 
 from airflow_bookmarks.files.filesystem import store_of
 from airflow_bookmarks.files.opener import open_filesystem, open_state_files
@@ -19,6 +19,7 @@ from airflow_bookmarks.spark.contexts.columns import ContextFrames, settled
 from airflow_bookmarks.spark.delta.reader import (
     CHANGE_TYPE,
     DELETE,
+    UPDATE_PREIMAGE,
     DeltaReader,
     by_spark,
     check_delta,
@@ -110,5 +111,5 @@ class _DeltaFrames(ContextFrames["DeltaPlan"]):
     def handed(self, frame: DataFrame) -> DataFrame:
         """Return a frame over changes with its deletes in the attribute `deletes`; see `ContextFrames.handed`."""
         if self._reader.changes:
-            frame.deletes = frame.where(col(CHANGE_TYPE) == lit(DELETE))  # type: ignore[attr-defined]  # see `deletes.py`
+            frame.deletes = frame.where(col(CHANGE_TYPE).isin(DELETE, UPDATE_PREIMAGE))  # type: ignore[attr-defined]  # see `deletes.py`
         return frame

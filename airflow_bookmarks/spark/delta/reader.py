@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 CHANGE_TYPE, COMMIT_VERSION, COMMIT_TIMESTAMP = "_change_type", "_commit_version", "_commit_timestamp"
 INSERT, DELETE = "insert", "delete"
+UPDATE_PREIMAGE = "update_preimage"  # a row as it was: an update of its key leaves it nowhere else
 
 _MOST_LISTED = 1000  # PySpark fetches each name by a call of its own
 

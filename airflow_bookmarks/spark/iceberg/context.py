@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from pyspark.sql.functions import col, lit
+from pyspark.sql.functions import col
 
 from airflow_bookmarks.core.errors import OptionError, SourceMissingError
 from airflow_bookmarks.core.text.catalog_name import quoted
@@ -16,7 +16,7 @@ from airflow_bookmarks.sources.iceberg.partitions import IcebergPartitionsSource
 from airflow_bookmarks.sources.iceberg.position import IcebergRecipe
 from airflow_bookmarks.sources.iceberg.source import IcebergSource
 from airflow_bookmarks.spark.contexts.columns import ContextFrames, settled
-from airflow_bookmarks.spark.iceberg.reader import CHANGE_TYPE, DELETE, PART_TYPES, IcebergReader
+from airflow_bookmarks.spark.iceberg.reader import CHANGE_TYPE, DELETE, PART_TYPES, UPDATE_BEFORE, IcebergReader
 from airflow_bookmarks.spark.iceberg.session import IDENTIFIER_FIELDS, IcebergSession
 
 if TYPE_CHECKING:
@@ -136,5 +136,5 @@ class _IcebergFrames(ContextFrames["IcebergPlan"]):
     def handed(self, frame: DataFrame) -> DataFrame:
         """Return a frame over changes with its deletes in the attribute `deletes`; see `ContextFrames.handed`."""
         if self._reader.changes:
-            frame.deletes = frame.where(col(CHANGE_TYPE) == lit(DELETE))  # type: ignore[attr-defined]  # see `deletes.py`
+            frame.deletes = frame.where(col(CHANGE_TYPE).isin(DELETE, UPDATE_BEFORE))  # type: ignore[attr-defined]  # see `deletes.py`
         return frame

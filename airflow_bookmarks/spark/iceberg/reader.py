@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 CHANGE_TYPE, CHANGE_ORDINAL, COMMIT_SNAPSHOT = "_change_type", "_change_ordinal", "_commit_snapshot_id"
 INSERT, DELETE = "INSERT", "DELETE"
+UPDATE_BEFORE = "UPDATE_BEFORE"  # a row as it was: an update of its key leaves it nowhere else
 # Values that their text tells apart, whatever the time zone of a session.
 PART_TYPES = (StringType, IntegerType, LongType, DecimalType, DateType, BooleanType)
 

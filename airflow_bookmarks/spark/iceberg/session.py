@@ -32,6 +32,7 @@ _NO_TABLE_FORMAT = (
 _OTHER_SPARK = ("IncompatibleClassChangeError", "NoSuchMethodError", "NoClassDefFoundError")
 _IS_THERE = ("DuplicateWAPCommitException", "CherrypickAncestorCommitException", "already an ancestor")
 _REFUSED = ("Cannot cherry-pick", "Cannot fast-forward")
+_CATALOG = "spark.sql.catalog"
 _EXTENSIONS = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
 _DATA, _ADDED, _DELETED = 0, 1, 2  # content and status of an entry, as the specification of Iceberg has them
 _NO_TAG = "airflow_bookmarks"  # the name of no tag: those of runs have slashes
@@ -65,6 +66,7 @@ class IcebergSession:
             OptionError: this Spark has no Iceberg for it, or what is there is no Iceberg table.
         """
         parts = parts_of(name)
+        self._check_cached(name, parts)
         try:
             told = DescribedTable.of(self._spark, quoted(*parts))
         except SPARK_ERRORS as error:
@@ -74,6 +76,21 @@ class IcebergSession:
         if told.provider != "iceberg":
             raise OptionError(f"the table {name} is of format {told.provider or 'unknown'}, and not Iceberg")
         return IcebergDetail(_full(told.name, parts), told.location, told.properties, told.partitions)
+
+    def _check_cached(self, name: str, parts: Sequence[str]) -> None:
+        """Make sure that Spark tells how a table is now.
+
+        Iceberg's cache of tables splits names at each dot: of one that has a dot within a part it forgets the table
+        where it is told to, and not its snapshots.
+        """
+        if not any("." in part for part in parts):
+            return
+        catalog = next((each for each in parts if self._spark.conf.get(f"{_CATALOG}.{each}", None)), "spark_catalog")
+        if str(self._spark.conf.get(f"{_CATALOG}.{catalog}.cache-enabled", "true")).lower() != "false":
+            raise OptionError(
+                f"a part of the name {name} has a dot, and of such a table the cache of Iceberg's catalog tells its "
+                f"snapshots as they were. Set {_CATALOG}.{catalog}.cache-enabled=false, or rename the table"
+            )
 
     def unusable(self, name: str, error: BaseException) -> OptionError:
         """Return the error that says why a table can't be written."""

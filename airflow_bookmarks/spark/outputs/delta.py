@@ -89,6 +89,7 @@ class DeltaLanding:
         with draft.writing():
             query = self.query()
             self.made_from = uses.made_from(query, frame.sparkSession)
+            self.table.check_columns(frame)
             self.before = self.table.version()
             request = self.table.request(self.before, draft.when_empty)
             if run.is_to_land(request, self.made_from, lambda: not frame.isEmpty()):

@@ -29,7 +29,14 @@ from airflow_bookmarks.spark.sinks.delta_session import (
     sql_of,
     uri_of,
 )
-from airflow_bookmarks.spark.tables.merge import check_can_merge, check_keys, kept, merge
+from airflow_bookmarks.spark.tables.merge import (
+    check_can_merge,
+    check_columns,
+    check_key_types,
+    check_keys,
+    kept,
+    merge,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -44,7 +51,8 @@ if TYPE_CHECKING:
 
 _LEFT = "Nothing was written or committed."
 _OF_SINK = ("txnappid", "txnversion", "usermetadata")
-_REPLACE_WHERE, _OVERWRITE_SCHEMA = "replacewhere", "overwriteschema"
+_REPLACE_WHERE, _OVERWRITE_SCHEMA, _MERGE_SCHEMA = "replacewhere", "overwriteschema", "mergeschema"
+_AUTO_MERGE = "spark.databricks.delta.schema.autoMerge.enabled"
 _PLAIN_NAME = re.compile(r"\w+(\.\w+)*")
 
 
@@ -99,6 +107,8 @@ class DeltaTable:
             mode = Mode.OVERWRITE
         table = cls(what, tables, target, detail, mode, partition_by, options, upsert)
         table._check()
+        if upsert is not None:
+            check_key_types(what, sql_of(target), frame, upsert)
         return table
 
     @property
@@ -138,6 +148,16 @@ class DeltaTable:
         """Return the newest version of the table."""
         newest = LogTail(self.location).newest()
         return self.tables.commits(self.target, 1)[0].version if newest is None else newest
+
+    def check_columns(self, frame: DataFrame) -> None:
+        """Make sure that the table takes the columns of a frame, or is told to.
+
+        Raises:
+            OptionError: it does not.
+        """
+        evolves = _flag(self.options, _MERGE_SCHEMA) or _flag(self.options, _OVERWRITE_SCHEMA)
+        if not evolves and str(frame.sparkSession.conf.get(_AUTO_MERGE, "false")).lower() != "true":
+            check_columns(self.what, sql_of(self.target), frame)
 
     def request(self, before: int, when_empty: WhenEmpty | None) -> StagingRequest:
         """Return what is stored before the rows land; `before` is the newest version of the table then."""

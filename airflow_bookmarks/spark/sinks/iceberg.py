@@ -18,7 +18,7 @@ from airflow_bookmarks.sinks.iceberg.target import IcebergOutput, figures
 from airflow_bookmarks.sinks.staging import Staged, StagingRequest
 from airflow_bookmarks.spark.features import SPARK_ERRORS
 from airflow_bookmarks.spark.iceberg.session import WAP_ENABLED, IcebergDetail, IcebergSession
-from airflow_bookmarks.spark.tables.merge import check_can_merge, check_keys, kept, merge, newest
+from airflow_bookmarks.spark.tables.merge import check_can_merge, check_key_types, check_keys, kept, merge, newest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -87,6 +87,8 @@ class IcebergTable:
             raise OptionError(f"{what}: the Iceberg table {name} was made, and is not there. {_LEFT}")
         table = cls(what, session, detail, mode, partition_by, options, upsert)
         table._check()
+        if upsert is not None:
+            check_key_types(what, detail.target.sql, frame, upsert)
         return table
 
     @property
@@ -142,6 +144,7 @@ class IcebergTable:
         columns = frame.drop(DELETED) if self.upsert is not None and self.upsert.has_deletes else frame
         snapshot = self._staged(place)
         if snapshot is None:
+            self._check_unchanged(place, counts)
             return Staged((), rows=0, schema=columns.schema.json())
         self.session.tag(self.target, place, snapshot.id)
         return Staged(
@@ -178,6 +181,33 @@ class IcebergTable:
             "written, and run the job again."
         )
 
+    def _check_unchanged(self, place: str, counts: Mapping[str, int]) -> None:
+        """Make sure that an upsert has changed nothing: what Spark tells of a table may be as it was some time ago.
+
+        A mark that is set now, and is seen, proves that the look is a fresh one.
+
+        Raises:
+            PublishError: it is not.
+        """
+        if not counts.get("rows", 0):
+            return
+        history = self.session.history(self.target)
+        current = None if history is None else history.current
+        if current is not None:
+            self.session.tag(self.target, place, current)
+            seen = self.session.history(self.target)
+            is_fresh = seen is not None and place in seen.tags
+            self.session.drop_tag(self.target, place)
+            if is_fresh:
+                return
+        elif counts["rows"] == counts.get("removed", 0):
+            return  # nothing to delete in an empty table
+        raise PublishError(
+            f"{self.what}: this Spark does not tell what is written to the Iceberg table {self.target}, but how it was "
+            "some time before. Nothing was committed, and what was staged is removed by the next run. Take the cache "
+            f"of the catalog away: spark.sql.catalog.{self.target.catalog}.cache-enabled=false."
+        )
+
 
 @contextmanager
 def _staging(spark: SparkSession, wap_id: str) -> Iterator[None]:
@@ -207,7 +237,7 @@ def _make(what: str, session: IcebergSession, frame: DataFrame, name: str, parti
     empty = frame.sparkSession.createDataFrame([], frame.schema)
     writer = empty.writeTo(quoted(*parts_of(name))).using("iceberg").tableProperty(WAP_ENABLED, "true")
     if partition_by:
-        writer = writer.partitionedBy(*map(F.col, partition_by))
+        writer = writer.partitionedBy(*(F.col(quoted(column)) for column in partition_by))
     try:
         writer.create()
     except SPARK_ERRORS as error:

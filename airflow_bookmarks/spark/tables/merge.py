@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from pyspark.sql import Window
 from pyspark.sql import functions as F
+from pyspark.sql.types import ByteType, DecimalType, IntegerType, LongType, ShortType
 
 from airflow_bookmarks.core.database.upsert import DELETED
 from airflow_bookmarks.core.errors import OptionError
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import DataType
 
     from airflow_bookmarks.core.database.upsert import Upsert
 
@@ -69,6 +71,69 @@ def kept(frame: DataFrame, *, is_observed: bool) -> DataFrame:
     return frame.localCheckpoint()
 
 
+def check_key_types(what: str, table: str, rows: DataFrame, upsert: Upsert) -> None:
+    """Make sure that two keys of the rows are two keys of the table: as the table holds them, they must stay apart.
+
+    Args:
+        what: job and output, as errors name them.
+        table: as SQL names it.
+        rows: those that are written.
+        upsert: its keys.
+
+    Raises:
+        OptionError: a key is no column of the table, or of another type there, to which not each value is carried over.
+    """
+    spark = rows.sparkSession
+    there = {_folded(spark, field.name): field.dataType for field in spark.table(table).schema.fields}
+    here = {_folded(spark, field.name): field.dataType for field in rows.schema.fields}
+    for key in upsert.keys:
+        own, kept_as = here[_folded(spark, key)], there.get(_folded(spark, key))
+        if kept_as is None:
+            raise OptionError(
+                f"{what}: upsert({key!r}), and the table {table} has no such column. {_LEFT} Add it to the table, or "
+                "name other keys."
+            )
+        if not _keeps_apart(own, kept_as):
+            raise OptionError(
+                f"{what}: the key {key!r} of the upsert is {own.simpleString()} in the frame and "
+                f"{kept_as.simpleString()} in the table {table}: two keys of the frame could be one of the table. "
+                f"{_LEFT} Cast it before: .withColumn({key!r}, F.col({key!r}).cast({kept_as.simpleString()!r}))."
+            )
+
+
+def _keeps_apart(own: DataType, kept_as: DataType) -> bool:
+    """Whether each value of one type is carried over into another one as it is."""
+    if own.simpleString() == kept_as.simpleString():
+        return True
+    if isinstance(own, DecimalType) and isinstance(kept_as, DecimalType):
+        whole, kept_whole = own.precision - own.scale, kept_as.precision - kept_as.scale
+        return own.scale <= kept_as.scale and whole <= kept_whole
+    order = [kind().simpleString() for kind in (ByteType, ShortType, IntegerType, LongType)]
+    names = [own.simpleString(), kept_as.simpleString()]
+    return all(name in order for name in names) and order.index(names[0]) <= order.index(names[1])
+
+
+def _folded(spark: SparkSession, name: str) -> str:
+    is_case_sensitive = str(spark.conf.get("spark.sql.caseSensitive", "false")).lower() == "true"
+    return name if is_case_sensitive else name.lower()
+
+
+def check_columns(what: str, table: str, rows: DataFrame) -> None:
+    """Make sure that a table has each column of the rows: before anything lands.
+
+    Raises:
+        OptionError: it has not.
+    """
+    spark = rows.sparkSession
+    there = {_folded(spark, name) for name in spark.table(table).columns}
+    missing = [name for name in rows.columns if name != DELETED and _folded(spark, name) not in there]
+    if missing:
+        raise OptionError(
+            f"{what}: the table {table} has no column {', '.join(map(repr, missing))}. {_LEFT} Leave it out, or add "
+            "it: by .option('mergeSchema', 'true') where the rows are appended, else by ALTER TABLE."
+        )
+
+
 def check_keys(what: str, rows: DataFrame, upsert: Upsert) -> None:
     """Make sure that each row has its key, and that it is certain which row of a key counts.
 
@@ -84,7 +149,7 @@ def check_keys(what: str, rows: DataFrame, upsert: Upsert) -> None:
         )
     if upsert.order_by:
         return
-    several = rows.groupBy(*upsert.keys).count().where("count > 1").count()
+    several = rows.groupBy(*(F.col(_column(key)) for key in upsert.keys)).count().where("count > 1").count()
     if several:
         raise OptionError(
             f"{what}: {several} key(s) of the upsert come more than once, and nothing says which row counts. "

@@ -322,6 +322,21 @@ def test_file_of_a_first_read_in_parts_that_went_meanwhile_is_an_error(table: Ta
         runs.run(bound=Bound(max_files=1))
 
 
+def test_first_read_in_parts_whose_files_went_begins_anew_where_the_script_says_reload(
+    table: Table, runs: Runs
+) -> None:
+    table.append(1)
+    table.append(2)
+    before = [table.add_of(number)["path"] for number in (1, 2)]
+    assert runs.ids(bound=Bound(max_files=1), on_change="reload") == [1]
+    table.now.optimize.compact()
+    for path in before:
+        Path(table.path, path).unlink()
+    plan = runs.run(bound=Bound(max_files=1), on_change="reload")
+    assert (sorted(ids_of(plan)), plan.is_anew) == ([1, 2], True)
+    assert runs.run(bound=Bound(max_files=1), on_change="reload").is_empty
+
+
 def test_look_before_the_commit_finds_files_and_versions_that_went(table: Table, runs: Runs) -> None:
     table.append(1)
     whole = runs.run()
