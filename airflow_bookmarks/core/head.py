@@ -38,13 +38,14 @@ class Lease:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A try that ended without a commit: when, in which execution, at which version of the head, and its error.
+    """A try that ended without a commit: when, which try of which execution, at which version of the head, its error.
 
     It is over once the head has another version: a run committed since, or somebody moved the position.
     """
 
     at: datetime
     run_id: str
+    attempt: int
     version: int
     error: str
 

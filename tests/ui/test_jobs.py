@@ -84,6 +84,7 @@ def test_failed_job_stands_first_with_its_error_and_since_when(visitors: Visitor
     told = page.get_by_role("banner").or_(page.locator("header")).get_by_role("status")
     expect(told.first).to_contain_text("FAILED")
     expect(told.first).to_contain_text("ExecutorLostFailure (exit code 137)")
+    expect(told.first.get_by_role("link", name="Log of the task")).to_be_visible()
 
 
 def test_count_of_a_health_shows_these_jobs_alone_and_the_address_keeps_it(visitors: Visitors) -> None:

@@ -131,7 +131,7 @@ def judge(facts: HealthFacts) -> HealthVerdict:
         >>> from datetime import UTC, datetime
         >>> from airflow_bookmarks.core.head import Failure
         >>> noon = datetime(2013, 1, 31, 12, tzinfo=UTC)
-        >>> judge(HealthFacts(noon, run_number=3, failure=Failure(noon, "dag/task", 3, "no such column"))).reason
+        >>> judge(HealthFacts(noon, run_number=3, failure=Failure(noon, "dag/task", 1, 3, "no such column"))).reason
         'the last try failed: no such column'
     """
     worst, *more = sorted(_findings(facts), key=lambda finding: finding.state.rank)

@@ -31,6 +31,7 @@ from airflow_bookmarks.plugin.presenters.bookmark import (
     run_row,
     sharded_row,
     side_row,
+    task_of,
 )
 from airflow_bookmarks.plugin.presenters.health import health_of, lags_of
 from airflow_bookmarks.plugin.presenters.job_list import JobQuery, Sort, job_list, row_of, worst_lag
@@ -55,6 +56,7 @@ from airflow_bookmarks.plugin.schemas.responses import (
     Pending,
     RunList,
     RunRow,
+    Task,
 )
 from airflow_bookmarks.store.bookmark_store import BookmarkStore
 from airflow_bookmarks.store.transitions.naming import is_deleted, job_keys
@@ -250,11 +252,19 @@ def _job(hook: BookmarkHook, found: Owned, request: PageRequestDep, scope: UserS
         ],
         damaged_requests=[damaged_request(name, error, scope) for name, error in damaged.items()],
         side_runs=[side_row(record) for record in store.sides(key)[: -_SIDE_RUNS - 1 : -1]],
+        failed_task=_failed_task(store, key, head),
         default_option=hook.default_option,
         may_change=may_change,
         may_look=may_look(),
     )
     return with_names_hidden(store, scope, result, head.contexts)
+
+
+def _failed_task(store: BookmarkStore, job: str, head: Head) -> Task | None:
+    """Return the task whose try has failed, for a link to its log."""
+    failed = head.failed
+    made = None if failed is None else store.executions(job, [failed.run_id]).get(failed.run_id)
+    return None if failed is None or made is None else task_of(made, failed.attempt)
 
 
 def _sharded_job(hook: BookmarkHook, found: Owned, scope: UserScope, may_change: bool) -> Job:

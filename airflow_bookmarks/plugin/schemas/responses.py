@@ -19,6 +19,16 @@ class ResponseModel(BaseModel):
 # ---- jobs
 
 
+class Task(ResponseModel):
+    """The task that made a run, for a link to its log."""
+
+    dag_id: str
+    dag_run_id: str
+    task_id: str
+    map_index: int
+    try_number: int
+
+
 class HealthNote(ResponseModel):
     """One thing about a job: its state, the reason in words, and since when it is so (null: not known)."""
 
@@ -209,6 +219,8 @@ class Job(JobRow):
     them; `side_runs` are the newest runs with another option. `may_change`: whether the user may. `may_look`: whether
     the deployment lets the page look at any files; without it, it refuses what has to.
 
+    `failed_task` is the task whose try has failed, where `health` is FAILED and Airflow ran it.
+
     A sharded job has its virtual shards as `shard_rows`, and nothing of what each shard has for itself. `sharded_job`
     is the job of which this one is a virtual shard; null also where the user may not look at all of that.
     """
@@ -223,21 +235,12 @@ class Job(JobRow):
     default_option: str | None
     may_change: bool
     may_look: bool
+    failed_task: Task | None = None
     shard_rows: list[JobRow] = []
     sharded_job: str | None = None
 
 
 # ---- runs, files, events
-
-
-class Task(ResponseModel):
-    """The task that made a run, for a link to its log."""
-
-    dag_id: str
-    dag_run_id: str
-    task_id: str
-    map_index: int
-    try_number: int
 
 
 class Window(ResponseModel):

@@ -142,9 +142,10 @@ class IcebergSource:
     # ---- what came since a snapshot
 
     def _since(self, table: SnapshotLog, before: IcebergPosition, start: int) -> IcebergPlan:
-        snapshots, change = table.since(start), ""
+        snapshots, change, is_rollback = table.since(start), "", False
         if snapshots is None and start in table.snapshots:
             snapshots, start, change = self._rolled_back(table, start)
+            is_rollback = bool(change)
         if snapshots is None:
             return self._expired(table, before)
         window = window_of(snapshots, self.recipe.options)
@@ -152,7 +153,7 @@ class IcebergSource:
             change = window.change.in_words()
         on_change = self.recipe.options.on_change
         if change and on_change == "error":
-            raise self._changed(change, window, start)
+            raise self._changed(change, window, start, is_rollback=is_rollback)
         if change and on_change == "reload":
             log.warning("%s: %s of the Iceberg table %r changed rows: the table is read anew.", *self._of(change))
             return self._anew(table, before)
@@ -223,14 +224,15 @@ class IcebergSource:
     def _of(self, change: str) -> tuple[str, str, str]:
         return self._label, change, self.recipe.name
 
-    def _changed(self, change: str, window: SnapshotWindow, start: int) -> RowsChangedError:
+    def _changed(self, change: str, window: SnapshotWindow, start: int, *, is_rollback: bool) -> RowsChangedError:
         did = "" if window.change is None else f" ({window.change.files_in_words()})"
         to = start if window.change is None else window.change.id
+        # No feed tells which rows a rollback took away.
+        first = "Read with" if is_rollback else "Read the changes (changes=True); or with"
         return RowsChangedError(
             f"{self._label}: {change} of the Iceberg table {self.recipe.name!r} changed rows{did}, and what is read "
-            "are appends. Nothing was read or changed. Read the changes (changes=True); or with on_change='ignore' "
-            "only what was appended, with on_change='reload' the whole table anew; or set the context to "
-            f"{to}, which counts this as read."
+            f"are appends. Nothing was read or changed. {first} on_change='ignore' only what was appended, with "
+            f"on_change='reload' the whole table anew; or set the context to {to}, which counts this as read."
         )
 
     def _check_changes(self, snapshots: Sequence[TableSnapshotInfo]) -> None:

@@ -176,8 +176,9 @@ def commits_attribute(commits: Sequence[datetime]) -> Attributes:
 
 def failure_attribute(failure: Failure) -> Attributes:
     """Return the last failure as an attribute of the head."""
-    at, version = to_text(failure.at), failure.version
-    return {"failure": {"at": at, "run_id": failure.run_id, "version": version, "error": failure.error}}
+    told: Attributes = {"at": to_text(failure.at), "run_id": failure.run_id, "attempt": failure.attempt}
+    told |= {"version": failure.version, "error": failure.error}
+    return {"failure": told}
 
 
 def move_attribute(move: Move) -> Attributes:
@@ -186,7 +187,8 @@ def move_attribute(move: Move) -> Attributes:
 
 
 def _failure_of(fields: Fields) -> Failure:
-    return Failure(fields.moment("at"), fields.text("run_id"), fields.number("version"), fields.text("error"))
+    by = (fields.text("run_id"), fields.number("attempt"))
+    return Failure(fields.moment("at"), *by, fields.number("version"), fields.text("error"))
 
 
 def _move_of(fields: Fields) -> Move:

@@ -169,7 +169,8 @@ class Transitions(StateReader):
     def _failure(self, grant: LeaseGrant, error: str, version: int | None = None) -> Failure:
         """Return the failure of a try as the head says it, at its version by now; the error is redacted and cut."""
         version = grant.base.version if version is None else version
-        return Failure(self._clock(), grant.identity.run_id, version, stored_error(error, ERROR_ON_HEAD))
+        by = (grant.identity.run_id, grant.identity.attempt)
+        return Failure(self._clock(), *by, version, stored_error(error, ERROR_ON_HEAD))
 
     def _token(self) -> str:
         return f"{self._random.getrandbits(128):032x}"

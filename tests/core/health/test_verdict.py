@@ -14,7 +14,7 @@ from airflow_bookmarks.core.rules.lag import LagState
 NOON = datetime(2013, 1, 31, 12, tzinfo=UTC)
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
 DAILY = tuple(NOON - DAY * number for number in (5, 4, 3))
-FAILED = Failure(NOON - HOUR, "dag/task", 3, "no such column")
+FAILED = Failure(NOON - HOUR, "dag/task", 1, 3, "no such column")
 
 
 def facts(**known: Any) -> HealthFacts:

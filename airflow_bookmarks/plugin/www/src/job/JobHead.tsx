@@ -9,7 +9,7 @@ import { JobLink } from "../parts/JobLink";
 import { StateBadge } from "../parts/StateBadge";
 import { inFull } from "../words/number";
 import { numbersOf, shardWords, stillToDo, taskWords } from "./health";
-import { dagPage, taskPage } from "./task";
+import { dagPage, logOf, taskPage } from "./task";
 
 /** Which job it is, where it stands, who works on it, and what it still owes. */
 export function JobHead({ job }: { job: Job }) {
@@ -29,7 +29,7 @@ export function JobHead({ job }: { job: Job }) {
           </Badge>
         )}
       </Flex>
-      {job.health && <HealthWords health={job.health} />}
+      {job.health && <HealthWords health={job.health} failedTask={job.failed_task} />}
       <Facts job={job} />
       {owed.length > 0 && (
         <Alert.Root status="info" size="sm">
@@ -48,7 +48,7 @@ export function JobHead({ job }: { job: Job }) {
 const WELL: readonly string[] = ["OK", "NEW"];
 
 /** What is wrong with the job, worst first, each with its reason and since when; nothing of one that is well. */
-function HealthWords({ health }: { health: HealthRow }) {
+function HealthWords({ health, failedTask }: { health: HealthRow; failedTask: Job["failed_task"] }) {
   const notes = [health, ...health.more].filter(({ state }) => !WELL.includes(state));
   if (notes.length === 0) return null;
   const isTrouble = health.state !== "TAKEN BACK";
@@ -66,6 +66,12 @@ function HealthWords({ health }: { health: HealthRow }) {
               </>
             )}
             : {reason}
+            {state === "FAILED" && failedTask && (
+              <>
+                {" "}
+                <PageLink to={logOf(failedTask)}>Log of the task</PageLink>
+              </>
+            )}
           </Text>
         ))}
       </Alert.Content>
