@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import subprocess
 import sys
 import tempfile
@@ -16,7 +17,7 @@ from tests.ui import chromium
 from tests.ui.places import PLACES, Place
 from tests.ui.server import Server, running_server
 from tests.ui.visit import PATIENCE_MS, Scheme, visit
-from tests.ui.world import World
+from tests.ui.world import ODD, World
 
 PROJECT = Path(__file__).parents[2]
 IMAGES = PROJECT / "docs" / "images"
@@ -75,8 +76,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _shots(browser: Browser, server: Server, root: str, folder: Path) -> Iterator[Path]:
-    # By DAG: names that are there to be awkward come last.
-    places = {place.name: place for place in (*PLACES, Place("jobs", {"sort": "dag_id"}))}
+    places = {place.name: place for place in (*PLACES, Place("jobs"))}
     for scheme in _SCHEMES:
         come = visit(browser, server, "admin", scheme=scheme)
         # A temporary folder of this machine is no news to anybody: the lake has the name that one would give it.
@@ -89,8 +89,12 @@ def _shots(browser: Browser, server: Server, root: str, folder: Path) -> Iterato
 
 
 def _answer_without(root: str, route: Route) -> None:
+    """Answer without the folder of this machine, and without jobs whose names are there to be awkward."""
     answer = route.fetch()
-    route.fulfill(response=answer, body=answer.text().replace(root, ""))
+    told = json.loads(answer.text().replace(root, ""))
+    if isinstance(told, dict) and "jobs" in told:
+        told["jobs"] = [row for row in told["jobs"] if row["job"] not in ODD]
+    route.fulfill(response=answer, json=told)
 
 
 if __name__ == "__main__":

@@ -140,7 +140,8 @@ def judge(facts: HealthFacts) -> HealthVerdict:
 
 def _findings(facts: HealthFacts) -> Iterator[HealthFinding]:
     if facts.failure is not None:
-        yield HealthFinding(HealthState.FAILED, f"the last try failed: {facts.failure.error}", facts.failure.at)
+        why = f": {facts.failure.error}" if facts.failure.error.strip() else ", and its error says nothing"
+        yield HealthFinding(HealthState.FAILED, f"the last try failed{why}", facts.failure.at)
     if not facts.is_working:
         yield from _stuck(facts)
         yield from _late(facts)

@@ -61,3 +61,8 @@ def test_worst_state_comes_first_and_the_others_after_it() -> None:
     assert found == [state for state in HealthState if state not in (HealthState.OK, HealthState.NEW)]
     assert judge(facts()).state is HealthState.OK
     assert [state.is_trouble for state in found].count(True) == 7
+
+
+def test_failure_whose_error_has_no_words_says_so() -> None:
+    verdict = judge(facts(failure=Failure(NOON, "dag/task", 1, 3, " ")))
+    assert verdict.reason == "the last try failed, and its error says nothing"
