@@ -334,7 +334,7 @@ class BookmarkStore(LeaseStore, SettlementStore, TimelineTransitions, ReplayStor
         keys, now = self.keys(grant.job), self._clock()
         published = max(grant.base.published, run.key.number)
         head: Attributes = {"published": published}
-        remove = ["publishing"]
+        remove = ["publishing", "failure"]  # a failure to publish, or to replay, is over
         following: LeaseGrant | None = None
         if is_own and take_next is not None:
             nonce = self._token()

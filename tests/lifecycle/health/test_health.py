@@ -14,6 +14,7 @@ from airflow_bookmarks.lifecycle.changes.change import reset, rewind
 from airflow_bookmarks.lifecycle.health.job import health
 from airflow_bookmarks.lifecycle.health.listed import healths
 from airflow_bookmarks.lifecycle.protocol.lease import LEASE_TIME
+from airflow_bookmarks.lifecycle.run.replay import ReplayRun
 from airflow_bookmarks.store.bookmark_store import BookmarkStore
 from tests.lifecycle.shop import Shop
 
@@ -30,6 +31,10 @@ def later(shop: Shop, by: timedelta, monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the clock of the store go on, for those who look."""
     now = shop.store.now()
     monkeypatch.setattr(BookmarkStore, "now", lambda self: now + by)
+
+
+def refused(*_: object) -> None:
+    raise PublishError("the target is gone")
 
 
 def test_job_whose_first_run_failed_says_why(shop: Shop) -> None:
@@ -67,10 +72,7 @@ def test_run_that_can_not_even_begin_is_a_failure(shop: Shop, monkeypatch: pytes
     shop.put("a.txt", "a")
     shop.run()
 
-    def refuse(*_: object) -> None:
-        raise PublishError("the target is gone")
-
-    monkeypatch.setattr("airflow_bookmarks.lifecycle.run.leased.recover", refuse)
+    monkeypatch.setattr("airflow_bookmarks.lifecycle.run.leased.recover", refused)
     with pytest.raises(PublishError):
         shop.begin(run_id="second")
     verdict = seen(shop)
@@ -78,6 +80,31 @@ def test_run_that_can_not_even_begin_is_a_failure(shop: Shop, monkeypatch: pytes
         HealthState.FAILED,
         "the last try failed: PublishError: the target is gone",
     )
+
+
+def test_failure_to_publish_is_over_once_it_is_published(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    shop.put("a.txt", "a")
+    run = shop.begin()
+    shop.copy(run)
+    with monkeypatch.context() as broken:
+        broken.setattr("airflow_bookmarks.lifecycle.run.leased.publish_run", refused)
+        with pytest.raises(PublishError):
+            run.commit()
+        run.abort("PublishError: the target is gone")
+    assert seen(shop).state is HealthState.FAILED
+    shop.begin().leave()  # publishes it, and reads nothing
+    assert seen(shop).state is HealthState.OK
+
+
+def test_failed_replay_is_over_once_one_succeeds(shop: Shop) -> None:
+    shop.put("a.txt", "a")
+    shop.run()
+    ReplayRun.begin_replay(shop.store, "copy", shop.identity(), shop.environment, 1).abort("it failed")
+    assert seen(shop).state is HealthState.FAILED
+    run = ReplayRun.begin_replay(shop.store, "copy", shop.identity(), shop.environment, 1)
+    shop.copy(run)
+    run.commit()
+    assert seen(shop).state is HealthState.OK
 
 
 def test_driver_that_died_is_stuck_once_its_lease_has_run_out(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
