@@ -1,7 +1,7 @@
 """Standings: the state of a job for each topic of notifications, according to the state table.
 
-lag           LAGGING, STALLED or STOPPED behind one source; each source stands for itself
 health        the one state of the job, by `core.health`: FAILED, STUCK, LATE, REWOUND, LAGGING, WAITING, PAUSED
+lag           LAGGING, STALLED or STOPPED behind one source; each source stands for itself
 expectation   FAILED since the last commit: what `job.expect` found to be false
 upstream      REWOUND or REPLAYED: what the job's next run refuses with UpstreamRewoundError or UpstreamReplayedError
 

@@ -5,7 +5,7 @@ What is wrong in more than one way has the worst of its states, and the others a
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
@@ -75,7 +75,7 @@ class HealthFacts:
 
     Attributes:
         now: the present time.
-        run_number: the number of its last run; 0: it has never committed, or was reset.
+        run_number: the number of its last committed run; 0: it has never committed.
         commits: the times of its last commits, oldest first, one for each execution.
         scheduled: the times of its schedule since the last commit; None: no schedule is known.
         is_working: whether a run is at work.
@@ -121,7 +121,7 @@ class HealthVerdict:
     state: HealthState
     reason: str
     since: datetime | None = None
-    more: tuple[HealthFinding, ...] = field(default=())
+    more: tuple[HealthFinding, ...] = ()
 
 
 def judge(facts: HealthFacts) -> HealthVerdict:
@@ -176,8 +176,8 @@ def _late(facts: HealthFacts) -> Iterator[HealthFinding]:
     if found is None:
         return
     missed = "" if found.missed is None else f", and {found.missed} times of its schedule have passed"
-    last = "" if not facts.commits else f"its last commit was {in_words(facts.now - facts.commits[-1])} ago"
-    reason = f"{last}; it usually commits every {in_words(found.usual)}{missed}"
+    last = "" if not facts.commits else f"its last commit was {in_words(facts.now - facts.commits[-1])} ago; "
+    reason = f"{last}it usually commits every {in_words(found.usual)}{missed}"
     yield HealthFinding(HealthState.LATE, reason, found.since)
 
 

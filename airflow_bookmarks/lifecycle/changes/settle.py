@@ -9,7 +9,7 @@ from airflow_bookmarks.core.errors import ChangedMeanwhileError, ChangeRefusedEr
 from airflow_bookmarks.core.option import Settlement, check_choice
 from airflow_bookmarks.core.rules.audit import check_reason, check_who
 from airflow_bookmarks.core.text.identity import signed
-from airflow_bookmarks.lifecycle.protocol.partial import in_words, with_settlement
+from airflow_bookmarks.lifecycle.protocol.partial import in_words, landed_in, with_settlement
 from airflow_bookmarks.store.transitions.naming import resolve_name
 
 if TYPE_CHECKING:
@@ -39,9 +39,7 @@ def find_partly_landed(store: BookmarkStore, job: str) -> PartlyLandedRun | None
     run = _find(store, job, store.head(job))
     if run is None:
         return None
-    seen = {
-        name: is_there for name, entry in run.outputs.items() if (is_there := entry.metadata.has_landed) is not None
-    }
+    seen = landed_in(run)
     landed, missing = in_words(run, seen)
     decided = next(run.outputs[name].metadata.settled_as for name in seen)
     return PartlyLandedRun(job, run.key.number, tuple(landed), tuple(missing), decided)

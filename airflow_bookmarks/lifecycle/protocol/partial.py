@@ -1,4 +1,5 @@
-"""A run that has landed in some of its tables only: its driver ended between two that commit by themselves.
+"""A run that has landed in some of its tables only: its driver ended between two that commit by themselves, or the
+second refused its rows.
 
 no such run      rows are in all of its tables, or in none
 to be settled    rows are in some; the next run stops, until a person has said what becomes of it
@@ -85,6 +86,4 @@ def in_words(run: Run, landed: Mapping[str, bool]) -> tuple[list[str], list[str]
 
 def _missing(entry: OutputEntry) -> OutputEntry:
     """Return an output that has not landed, as the commit has it: without rows."""
-    return replace(
-        entry, stats={**entry.stats, "rows": 0, "files": 0, "bytes": 0, _HAS_LANDED: False}, is_left_out=True
-    )
+    return replace(entry, stats={**entry.stats, "rows": 0, "files": 0, "bytes": 0}, is_left_out=True)

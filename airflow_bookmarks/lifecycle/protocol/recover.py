@@ -64,10 +64,10 @@ def recover(
         # Asked of each, also behind one that was taken over: that burns its token, and it may have another output.
         landed = _landed(store, grant, run, sinks)
         has_landed = any(landed.values())
-        wanted = run if adopted is None and has_landed and _is_same_position(grant, run) else None
-        wanted = wanted and settled(store, grant, wanted, landed)
-        if wanted is not None:
-            adopted = store.adopt(grant, wanted)
+        may_count = adopted is None and has_landed and _is_same_position(grant, run)
+        taken_over = settled(store, grant, run, landed) if may_count else None
+        if taken_over is not None:
+            adopted = store.adopt(grant, taken_over)
             log.warning(
                 "bookmark %s: the rows of run %s had landed; it is taken over and committed", grant.job, run.key
             )
@@ -76,7 +76,7 @@ def recover(
             left = "had failed" if run.state is RunState.FAILED else "was left open"
             log.info("bookmark %s: run %s (%s) %s and is given up", grant.job, run.key, run.run_id, left)
             if has_landed:
-                _warn_of_rows(grant.job, run, landed, is_decided=_is_same_position(grant, run))
+                _warn_of_rows(grant.job, run, landed)
     environment.at(Failpoint.RECOVERED)
     return grant, adopted
 
@@ -199,13 +199,13 @@ def _landed(store: BookmarkStore, grant: LeaseGrant, run: Run, sinks: SinkRegist
     return landed
 
 
-def _warn_of_rows(job: str, run: Run, landed: Mapping[str, bool], *, is_decided: bool) -> None:
-    """Say where the rows of a run stay that is given up; `is_decided`: because a person has said so."""
+def _warn_of_rows(job: str, run: Run, landed: Mapping[str, bool]) -> None:
+    """Say where the rows of a run stay that is given up, and why it is."""
     targets = ", ".join(sorted(run.outputs[name].target for name, is_there in landed.items() if is_there))
     why = (
         "a person has decided that its input is read again"
-        if is_decided
-        else "the job stands elsewhere since (a reset, a rewind, a set)"
+        if any(run.outputs[name].metadata.settled_as == "given-up" for name in landed)
+        else "the job stands elsewhere since (a reset, a rewind, a set, another run that was taken over)"
     )
     log.warning(
         "bookmark %s: the rows of run %s had landed in %s, and %s: unless they were taken back by hand, what is read "
