@@ -61,11 +61,11 @@ def _in_words(found: PendingInput) -> list[str]:
 
 def _lag(context: VerbContext, args: argparse.Namespace) -> int:
     from airflow_bookmarks.core.rules.lag import LagState
-    from airflow_bookmarks.lifecycle.inspect.lag import Neighbours, lag, lags
+    from airflow_bookmarks.lifecycle.inspect.lag import lag, lags_of_all
 
     if args.job is None:
         context.store.check_layout()
-        found = lags(Neighbours.of_all(context.store))
+        found = lags_of_all(context.store)
     else:
         found = lag(context.store, context.job(args))
     rows = [each.as_dict() for each in found]

@@ -8,11 +8,13 @@ from airflow_bookmarks.cli.output import with_units
 from airflow_bookmarks.cli.table_details import table_details
 from airflow_bookmarks.cli.verb import HIDE_STATE, JOB, Argument, Verb, VerbContext, positive, print_fields, print_rows
 from airflow_bookmarks.core.errors import OptionError, StateCorruptError
+from airflow_bookmarks.core.text.redaction import redacted
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Mapping
 
+_UNREADABLE = "DAMAGED"  # the health of a job that can't be read
 _HEALTH_COLUMNS = ("job", "health", "since", "reason")
 _LIST_COLUMNS = (
     "job",
@@ -73,38 +75,48 @@ def _check(context: VerbContext, args: argparse.Namespace) -> int | None:
 
 def _check_health(context: VerbContext, args: argparse.Namespace) -> int:
     """Print the jobs that somebody has to look at, worst first; return 1 if there is one."""
-    from airflow_bookmarks.lifecycle.health.listed import as_row, healths
+    from airflow_bookmarks.lifecycle.health.job import as_row
+    from airflow_bookmarks.lifecycle.health.listed import healths
+    from airflow_bookmarks.lifecycle.inspect.status import ListedJobs
 
-    found = healths(context.store)
+    listed = ListedJobs.of(context.store)
+    found = healths(context.store, listed)
     worst = sorted((v.state.rank, job) for job, v in found.items() if v.state.is_trouble)
-    print_rows([{"job": job, **as_row(found[job])} for _, job in worst], _HEALTH_COLUMNS, args)
-    return 1 if worst else 0
+    rows = [
+        {"job": job, "health": _UNREADABLE, "since": None, "reason": redacted(str(why))}
+        for job, why in sorted(listed.damaged.items())
+    ]
+    rows += [{"job": job, **as_row(found[job])} for _, job in worst]
+    print_rows(rows, _HEALTH_COLUMNS, args)
+    return 1 if rows else 0
 
 
 def _list(context: VerbContext, args: argparse.Namespace) -> None:
-    from airflow_bookmarks.lifecycle.health.listed import as_row, healths
+    from airflow_bookmarks.lifecycle.health.job import as_row
+    from airflow_bookmarks.lifecycle.health.listed import healths
     from airflow_bookmarks.lifecycle.inspect.sharded_list import grouped
-    from airflow_bookmarks.lifecycle.inspect.status import bookmarks
-    from airflow_bookmarks.store.transitions.naming import aliases
+    from airflow_bookmarks.lifecycle.inspect.status import ListedJobs, bookmarks
 
     context.store.check_layout()
-    jobs = bookmarks(context.store)
-    damaged = {row["job"] for row in jobs if row["damaged"] is not None}
-    others = aliases((name, entry) for name, entry in context.store.jobs() if name not in damaged)
+    listed = ListedJobs.of(context.store)
+    jobs, found = bookmarks(context.store, listed), healths(context.store, listed)
     shown = jobs if args.shards else grouped(jobs)
-    found = healths(context.store)
-    rows = [{**row, **as_row(found.get(row["job"])), "other_names": others.get(row["job"], [])} for row in shown]
-    rows.sort(key=lambda row: (found[row["job"]].state.rank if row["job"] in found else -1, row["job"]))
+    # A sharded job has no health, either, while one of its shards can't be read.
+    verdicts = {row["job"]: found.get(row["job"]) if row["damaged"] is None else None for row in shown}
+    others = listed.other_names
+    rows = [{**row, **as_row(verdicts[row["job"]]), "other_names": others.get(row["job"], [])} for row in shown]
+    rows.sort(key=lambda row: (-1 if (verdict := verdicts[row["job"]]) is None else verdict.state.rank, row["job"]))
     has_shards = any(row.get("shards") for row in rows)
-    columns = (*_LIST_COLUMNS, *(_SHARD_COLUMNS if has_shards else ()), *(("damaged",) if damaged else ()))
+    columns = (*_LIST_COLUMNS, *(_SHARD_COLUMNS if has_shards else ()), *(("damaged",) if listed.damaged else ()))
     print_rows(rows, columns, args)
 
 
 def _show(context: VerbContext, args: argparse.Namespace) -> None:
+    job = context.job(args)
     if args.by is not None:
         from airflow_bookmarks.lifecycle.inspect.partitions import by_partition
 
-        rows = by_partition(context.store, context.job(args))
+        rows = by_partition(context.store, job)
         if not rows:
             raise OptionError(
                 f"no run of job {args.job!r} has read one part of a source by itself, as those of job.partitions(...) "
@@ -113,11 +125,10 @@ def _show(context: VerbContext, args: argparse.Namespace) -> None:
         print_rows(rows, _PARTITION_COLUMNS, args)
         return
     from airflow_bookmarks.lifecycle.changes.naming import names_of
-    from airflow_bookmarks.lifecycle.health.job import health
-    from airflow_bookmarks.lifecycle.health.listed import as_row
+    from airflow_bookmarks.lifecycle.health.job import as_row, health
     from airflow_bookmarks.lifecycle.inspect.status import bookmark
 
-    shown, verdict = bookmark(context.store, context.job(args)), health(context.store, context.job(args))
+    shown, verdict = bookmark(context.store, job), health(context.store, job)
     more = [f"{each.state.value}: {each.reason}" for each in verdict.more if each.state.is_trouble]
     told = {**as_row(verdict), "also": more} if more else as_row(verdict)
     print_fields(context.shown({**shown, **told, "names": names_of(context.store, args.job)}, args), args)

@@ -273,9 +273,9 @@ class BookmarkHook(BaseHook):
         Raises:
             JobUnknownError: no such bookmark.
         """
-        from airflow_bookmarks.lifecycle.inspect.lag import Neighbours, lag, lags
+        from airflow_bookmarks.lifecycle.inspect.lag import lag, lags_of_all
 
-        found = lags(Neighbours.of_all(self.get_conn())) if job is None else lag(*self._found(job))
+        found = lags_of_all(self.get_conn()) if job is None else lag(*self._found(job))
         return [each.as_dict() for each in found]
 
     def graph(self, job: str | None = None) -> Row:

@@ -37,7 +37,7 @@ def with_names_hidden(
 
     Args:
         store: where it is looked up whose the named jobs are.
-        sight: what the user may look at.
+        scope: what the user may look at.
         answer: what is to be told.
         contexts: of the job; what it reads is looked for in texts as well.
     """

@@ -190,12 +190,18 @@ def test_job_that_has_recovered_since_the_heads_were_read_is_not_shown_as_failed
     assert listed(world, heads, health="FAILED").jobs == []
 
 
-def test_job_behind_a_rewound_one_is_sorted_by_that(world: World) -> None:
+def rewound_below_readers(world: World, upstream: str, *readers: str) -> None:
+    """Rewind a job of two runs below what others have read of it."""
     for name in "ab":
         world.shop.put(f"{name}.txt", name)
-        world.shop.run("copy")
-    world.shop.run("report", upstream="copy")
-    rewind(world.store, "copy", 1, reason="a test", who="me")
+        world.shop.run(upstream)
+    for reader in readers:
+        world.shop.run(reader, upstream=upstream)
+    rewind(world.store, upstream, 1, reason="a test", who="me")
+
+
+def test_job_behind_a_rewound_one_is_sorted_by_that(world: World) -> None:
+    rewound_below_readers(world, "copy", "report")
     found = {row.job: row.health for row in listed(world, AllHeads(lambda: 0.0), sort="health").jobs}
     assert [(job, health and health.state) for job, health in found.items()] == [
         ("report", "REWOUND"), ("copy", "TAKEN BACK")
@@ -204,12 +210,9 @@ def test_job_behind_a_rewound_one_is_sorted_by_that(world: World) -> None:
     assert "'copy' went back to run 1" in found["report"].reason
 
 
-def test_name_of_an_upstream_that_may_not_be_seen_is_in_no_reason(world: World) -> None:
-    for name in "ab":
-        world.shop.put(f"{name}.txt", name)
-        world.shop.run("secret")
-    world.shop.run("report", upstream="secret")
-    rewind(world.store, "secret", 1, reason="a test", who="me")
+@pytest.mark.parametrize("readers", [["report"], ["report~00", "report~01"]])
+def test_name_of_an_upstream_that_may_not_be_seen_is_in_no_reason(world: World, readers: list[str]) -> None:
+    rewound_below_readers(world, "secret", *readers)
 
     class Some(Everything):
         def sees(self, entry: object) -> bool:

@@ -10,7 +10,7 @@ from airflow_bookmarks.core.errors import StateCorruptError
 from airflow_bookmarks.core.job import RunIdentity
 from airflow_bookmarks.core.text.identity import Identity
 from airflow_bookmarks.lifecycle.changes.approval import protect, request
-from airflow_bookmarks.lifecycle.changes.change import Change
+from airflow_bookmarks.lifecycle.changes.change import Change, reset
 from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
 from airflow_bookmarks.plugin import dependencies as visit
 from airflow_bookmarks.plugin.auth import UserScope
@@ -84,6 +84,17 @@ def test_request_counts_consumers_that_are_hidden(row_of_jobs: World) -> None:
 
     assert answer.request.preview["consumers"] == {BELOW: 1}
     assert (told["consumers"], told["hidden_consumers"]) == ({}, 1)
+
+
+def test_health_of_a_job_names_no_upstream_that_is_hidden(
+    site: Site, row_of_jobs: World, dags: tuple[str, ...]
+) -> None:
+    reset(row_of_jobs.store, ABOVE, reason="a test", who="ada")
+    told = {user: site.as_user(user).get(f"{API}/jobs/{OURS}") for user in ("flo", "ada")}
+
+    assert {answer.json()["health"]["state"] for answer in told.values()} == {"REWOUND"}
+    assert ABOVE in told["ada"].text
+    assert ABOVE not in told["flo"].text
 
 
 # ---- errors

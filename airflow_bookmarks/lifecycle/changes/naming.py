@@ -17,6 +17,7 @@ from airflow_bookmarks.core.rules.audit import ChangeAudit, check_reason, check_
 from airflow_bookmarks.core.text.identity import signed
 from airflow_bookmarks.core.text.script import check_new_name
 from airflow_bookmarks.lifecycle.changes.change import Change, ChangeOutcome, apply
+from airflow_bookmarks.lifecycle.inspect.status import readable_names
 from airflow_bookmarks.sources.registry import upstream_of
 from airflow_bookmarks.store.transitions import naming as transition
 
@@ -35,9 +36,9 @@ def key_of(store: BookmarkStore, name: str) -> str:
 
 
 def names_of(store: BookmarkStore, job: str) -> list[str]:
-    """Return all names of a job, its key first; reads the whole index."""
+    """Return all names of a job, its key first; reads the whole index, and skips what of it can't be read."""
     key = key_of(store, job)
-    return [key, *transition.aliases(store.jobs()).get(key, [])]
+    return [key, *readable_names(store).others.get(key, [])]
 
 
 # ---- rename, adopt

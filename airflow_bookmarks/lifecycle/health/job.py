@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from airflow_bookmarks.core.errors import StateCorruptError
 from airflow_bookmarks.core.health.verdict import HealthFacts, SourceLag, judge
+from airflow_bookmarks.core.text.instant import to_text
 from airflow_bookmarks.lifecycle.changes.approval import OPEN, requests_or_damage
-from airflow_bookmarks.lifecycle.inspect.lag import Neighbours, lags
+from airflow_bookmarks.lifecycle.inspect.lag import Neighbours, readable_lags
 from airflow_bookmarks.lifecycle.state.positions import last_plans, shown
 from airflow_bookmarks.lifecycle.state.quarantine import quarantined_counts
 
@@ -35,30 +35,18 @@ def health(store: BookmarkStore, job: str, scheduled: Sequence[datetime] | None 
     Raises:
         JobUnknownError: no such bookmark.
     """
-    looked = Neighbours.of_job(store, job)
-    head = looked.heads[job]
+    head = store.head(job)
     found, _ = requests_or_damage(store, job)
     facts = facts_of(
         head,
         store.now(),
-        readable_lags(looked),
+        readable_lags(Neighbours.of_heads(store, {job: head}))[job],
         scheduled=scheduled,
         requests=[each.made_at for each in found if each.state == OPEN],
         quarantined=set_aside(quarantined_counts(store, job, head)),
         gaps=missing_in(last_plans(store, job, head)),
     )
     return judge(facts)
-
-
-def readable_lags(looked: Neighbours) -> list[Lag]:
-    """Return how far jobs are behind each other; one that is damaged, or reads one that is, says nothing of it."""
-    try:
-        return lags(looked)
-    except StateCorruptError:
-        if len(looked.jobs) <= 1:
-            return []
-    parts = (Neighbours(looked.store, (job,), looked.heads, {job: looked.reads[job]}) for job in looked.jobs)
-    return [lag for part in parts for lag in readable_lags(part)]
 
 
 def set_aside(counts: Mapping[str, int | None]) -> int:
@@ -105,3 +93,11 @@ def facts_of(
 def _source_lag(behind: Lag, now: datetime) -> SourceLag:
     since = None if not behind.seconds else now - timedelta(seconds=behind.seconds)
     return SourceLag(behind.source, behind.state, behind.is_by_upstream, behind.why, since)
+
+
+def as_row(verdict: HealthVerdict | None) -> dict[str, Any]:
+    """Return a verdict as plain values: `health`, `since` and `reason`; all None where there is none."""
+    if verdict is None:
+        return {"health": None, "since": None, "reason": None}
+    since = None if verdict.since is None else to_text(verdict.since)
+    return {"health": verdict.state.value, "since": since, "reason": verdict.reason}

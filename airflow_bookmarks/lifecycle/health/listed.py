@@ -8,13 +8,13 @@ requests, files that are set aside, and gaps.
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from airflow_bookmarks.core.health.verdict import judge
 from airflow_bookmarks.core.rules.shard import sharded_name
-from airflow_bookmarks.core.text.instant import to_text
-from airflow_bookmarks.lifecycle.health.job import facts_of, readable_lags
-from airflow_bookmarks.lifecycle.inspect.lag import Lag, Neighbours
+from airflow_bookmarks.lifecycle.health.job import facts_of
+from airflow_bookmarks.lifecycle.inspect.lag import Neighbours, readable_lags
+from airflow_bookmarks.lifecycle.inspect.status import ListedJobs
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -23,12 +23,15 @@ if TYPE_CHECKING:
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
 
 
-def healths(store: BookmarkStore) -> dict[str, HealthVerdict]:
-    """Return the health of each job that can be read, by name; that of a sharded job is the worst of its shards."""
-    looked, now = Neighbours.of_all(store), store.now()
-    behind: dict[str, list[Lag]] = defaultdict(list)
-    for lag in readable_lags(looked):
-        behind[lag.job].append(lag)
+def healths(store: BookmarkStore, listed: ListedJobs | None = None) -> dict[str, HealthVerdict]:
+    """Return the health of each job that can be read, by name; that of a sharded job is the worst of its shards.
+
+    Args:
+        store: the store.
+        listed: the jobs, where they were looked at before; None: they are looked at now.
+    """
+    looked, now = Neighbours.of_listed(store, listed or ListedJobs.of(store)), store.now()
+    behind = readable_lags(looked)
     found = {job: judge(facts_of(looked.heads[job], now, behind[job])) for job in looked.jobs}
     return found | _of_sharded(found)
 
@@ -40,11 +43,3 @@ def _of_sharded(found: Mapping[str, HealthVerdict]) -> dict[str, HealthVerdict]:
         if whole is not None and whole not in found:
             shards[whole].append(verdict)
     return {whole: min(verdicts, key=lambda each: each.state.rank) for whole, verdicts in shards.items()}
-
-
-def as_row(verdict: HealthVerdict | None) -> dict[str, Any]:
-    """Return a verdict as plain values: `health`, `since` and `reason`; all None where there is none."""
-    if verdict is None:
-        return {"health": None, "since": None, "reason": None}
-    since = None if verdict.since is None else to_text(verdict.since)
-    return {"health": verdict.state.value, "since": since, "reason": verdict.reason}

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 from airflow_bookmarks.core.errors import JobUnknownError
 from airflow_bookmarks.core.rules.lag import LagState
 from airflow_bookmarks.core.text.escaping import escaped
-from airflow_bookmarks.lifecycle.inspect.lag import Neighbours, lags
+from airflow_bookmarks.lifecycle.inspect.lag import Neighbours, readable_lags
 from airflow_bookmarks.sources.registry import upstream_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Collection, Iterable, Iterator, Mapping
 
     from airflow_bookmarks.lifecycle.inspect.lag import Lag
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
@@ -182,10 +182,12 @@ def graph(store: BookmarkStore, job: str | None = None) -> JobGraph:
         JobUnknownError: no such bookmark.
     """
     looked = Neighbours.of_all(store)
-    reads = [ReadEdge(each.job, each.source, each.contexts, each) for each in lags(looked)]
+    known = [each for lags in readable_lags(looked).values() for each in lags]
+    reads = [ReadEdge(each.job, each.source, each.contexts, each) for each in known if each.source]
     reads += _reads_of_sources(looked)
     reads.sort(key=lambda read: (read.job, read.lag is None, read.source))
-    found = JobGraph(store.namespace, _nodes(looked, reads), tuple(reads))
+    unreadable = {*looked.damaged, *(each.job for each in known if not each.source)}
+    found = JobGraph(store.namespace, _nodes(looked, reads, unreadable), tuple(reads))
     return found if job is None else found.around(job)
 
 
@@ -198,18 +200,20 @@ def _reads_of_sources(looked: Neighbours) -> list[ReadEdge]:
     return [ReadEdge(job, source, tuple(names)) for (job, source), names in contexts.items()]
 
 
-def _nodes(looked: Neighbours, reads: Iterable[ReadEdge]) -> dict[str, Node]:
-    names = {*looked.jobs, *looked.damaged, *(read.source for read in reads if read.lag is not None)}
+def _nodes(looked: Neighbours, reads: Iterable[ReadEdge], unreadable: Collection[str]) -> dict[str, Node]:
+    names = {*looked.jobs, *unreadable, *(read.source for read in reads if read.lag is not None)}
     nodes: dict[str, Node] = {}
     for name in sorted(names):
         head = looked.heads.get(name)
-        others = tuple(looked.other_names.get(name, ()))
+        others, is_damaged = tuple(looked.other_names.get(name, ())), name in unreadable
         if head is None:
-            is_damaged = name in looked.damaged
             nodes[name] = Node(name, JOB, is_known=is_damaged, is_damaged=is_damaged, other_names=others)
             continue
         is_deleted = name in looked.deleted
-        nodes[name] = Node(name, JOB, head.run_number, head.published, is_deleted=is_deleted, other_names=others)
+        nodes[name] = Node(
+            name, JOB, head.run_number, head.published,
+            is_deleted=is_deleted, is_damaged=is_damaged, other_names=others,
+        )  # fmt: skip
     sources = sorted({read.source for read in reads if read.lag is None})
     return nodes | {source: Node(source, SOURCE) for source in sources}
 

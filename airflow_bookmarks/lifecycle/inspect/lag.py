@@ -12,6 +12,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from airflow_bookmarks.core.amount import FILES
+from airflow_bookmarks.core.errors import StateCorruptError
 from airflow_bookmarks.core.head import Head
 from airflow_bookmarks.core.job_state import STATE_CONTEXT
 from airflow_bookmarks.core.position import lowest_replayed
@@ -19,15 +20,17 @@ from airflow_bookmarks.core.rules.condition import rewound_below
 from airflow_bookmarks.core.rules.lag import WINDOW, LagPoint, LagState, lag_state
 from airflow_bookmarks.core.run import ContextState, RunState, names_now
 from airflow_bookmarks.core.text.instant import from_text, to_text
+from airflow_bookmarks.core.text.redaction import redacted
 from airflow_bookmarks.lifecycle.inspect.pending import pending
 from airflow_bookmarks.lifecycle.inspect.runs import sum_of
+from airflow_bookmarks.lifecycle.inspect.status import ListedJobs
 from airflow_bookmarks.sources.registry import reads_jobs, upstream_of
-from airflow_bookmarks.store.transitions.naming import aliases, is_deleted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from datetime import datetime
 
+    from airflow_bookmarks.core.errors import BookmarkError
     from airflow_bookmarks.core.position import Edge
     from airflow_bookmarks.core.run import Run
     from airflow_bookmarks.lifecycle.inspect.pending import PendingContext
@@ -70,6 +73,9 @@ class Lag:
         return {**values, "contexts": list(self.contexts), "state": self.state.value}
 
 
+Lags = dict[str, list[Lag]]  # of each job, by its name: how far it is behind each job that it reads
+
+
 @dataclass(frozen=True, slots=True)
 class JobConsumer:
     """A job that reads another one: by which contexts of which kind, and the edge that says how far (None: none)."""
@@ -86,8 +92,9 @@ class Neighbours:
     """A snapshot of some jobs: their heads, what each of them reads, and the jobs that they read.
 
     `heads` holds those of the jobs and of their upstreams, where they exist; `reads` the contexts by job; `deleted` the
-    names of deleted jobs; `damaged` those of jobs whose head can't be read; `other_names` the names given by renames,
-    by key.
+    names of deleted jobs; `damaged` says why jobs and upstreams can't be read that have no head here; `other_names` the
+    names given by renames, by key. `hidden` says why the last runs of jobs can't be read, which may have read more than
+    `reads` tells.
     """
 
     store: BookmarkStore
@@ -95,8 +102,9 @@ class Neighbours:
     heads: Mapping[str, Head]
     reads: Mapping[str, Mapping[str, ContextState]]
     deleted: frozenset[str] = frozenset()
-    damaged: frozenset[str] = frozenset()
+    damaged: Mapping[str, BookmarkError] = field(default_factory=dict)
     other_names: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    hidden: Mapping[str, BookmarkError] = field(default_factory=dict)
 
     @classmethod
     def of_job(cls, store: BookmarkStore, job: str) -> Neighbours:
@@ -111,23 +119,36 @@ class Neighbours:
         return cls(store, (job,), {**store.heads(wanted), job: head}, reads)
 
     @classmethod
-    def of_all(cls, store: BookmarkStore) -> Neighbours:
-        """Read all jobs of the namespace. Deleted ones no longer read anything.
+    def of_heads(cls, store: BookmarkStore, heads: Mapping[str, Head]) -> Neighbours:
+        """Read what jobs read whose heads are known.
 
         A context that never had anything to read is not seen: the head does not show it, and reading each job's last
         run would take a query for each job.
         """
-        index = store.jobs()
-        others = aliases(index)
-        keys = [name for name, _ in index if name not in {alias for names in others.values() for alias in names}]
-        found = store.heads_or_damage(keys)
-        heads = {job: head for job, head in found.items() if isinstance(head, Head)}
-        damaged = frozenset(found) - frozenset(heads)
-        entries = dict(index)
-        deleted = frozenset(job for job, head in heads.items() if is_deleted(entries[job], head))
-        jobs = tuple(job for job in keys if job in heads and job not in deleted)
-        reads = {job: _contexts(store, job, heads[job]) for job in jobs}
-        return cls(store, jobs, heads, reads, deleted, damaged, others)
+        reads, hidden = _reads_of(store, heads)
+        wanted = {name for contexts in reads.values() for name in _upstreams(contexts)} - heads.keys()
+        found = store.heads_or_damage(sorted(wanted))
+        others = {job: head for job, head in found.items() if isinstance(head, Head)}
+        damaged = {job: why for job, why in found.items() if not isinstance(why, Head)}
+        return cls(store, tuple(heads), {**heads, **others}, reads, damaged=damaged, hidden=hidden)
+
+    @classmethod
+    def of_all(cls, store: BookmarkStore) -> Neighbours:
+        """Read all jobs of the namespace, as `of_heads` does. Deleted ones no longer read anything."""
+        return cls.of_listed(store, ListedJobs.of(store))
+
+    @classmethod
+    def of_listed(cls, store: BookmarkStore, listed: ListedJobs) -> Neighbours:
+        """Read what all jobs of the namespace read, whose heads are known."""
+        living = {job: head for job, head in listed.heads.items() if job not in listed.deleted}
+        reads, hidden = _reads_of(store, living)
+        return cls(
+            store, tuple(living), listed.heads, reads, listed.deleted, listed.damaged, listed.other_names, hidden
+        )
+
+    def only(self, jobs: Sequence[str]) -> Neighbours:
+        """Return what is known of some of the jobs."""
+        return replace(self, jobs=tuple(jobs))
 
     @cached_property
     def readers(self) -> tuple[JobConsumer, ...]:
@@ -154,9 +175,44 @@ def lag(store: BookmarkStore, job: str) -> list[Lag]:
 
 
 def lags(looked: Neighbours) -> list[Lag]:
-    """Return how far each of some jobs is behind each job that it reads. No folder is listed."""
+    """Return how far each of some jobs is behind each job that it reads. No folder is listed.
+
+    Raises:
+        StateCorruptError: what is stored of their runs or edges can't be read.
+    """
     windows = _Windows(looked)
     return [_lag(looked, reader, windows) for reader in looked.readers]
+
+
+def readable_lags(looked: Neighbours) -> Lags:
+    """Return how far each of some jobs is behind each job that it reads, by job; UNKNOWN where that can't be read."""
+    found: Lags = {job: [] for job in looked.jobs}
+    try:
+        for each in lags(looked):
+            found[each.job].append(each)
+    except StateCorruptError as error:
+        if len(looked.jobs) == 1:
+            return {job: [_unreadable(job, error)] for job in looked.jobs}
+        # One of them, or of those that they read, is damaged: that one is found by halves.
+        middle = len(looked.jobs) // 2
+        return readable_lags(looked.only(looked.jobs[:middle])) | readable_lags(looked.only(looked.jobs[middle:]))
+    for job in looked.hidden.keys() & found.keys():
+        found[job].append(_unreadable(job, looked.hidden[job]))
+    return found
+
+
+def lags_of_all(store: BookmarkStore) -> list[Lag]:
+    """Return how far each job of the namespace is behind each job that it reads. No folder is listed.
+
+    One that can't be read is UNKNOWN, with the reason.
+    """
+    looked = Neighbours.of_all(store)
+    found = readable_lags(looked) | {job: [_unreadable(job, why)] for job, why in looked.damaged.items()}
+    return [each for job in sorted(found) for each in found[job]]
+
+
+def _unreadable(job: str, why: BookmarkError) -> Lag:
+    return Lag(job, "", "", (), LagState.UNKNOWN, why=redacted(str(why)))
 
 
 # ---- who reads what
@@ -175,6 +231,21 @@ def _contexts(store: BookmarkStore, job: str, head: Head, *, with_last_run: bool
         left = {ctx: state for ctx, state in {**planned, **last.contexts}.items() if ctx not in names_now(contexts)}
         contexts = {**left, **contexts}
     return {ctx: state for ctx, state in contexts.items() if ctx != STATE_CONTEXT}
+
+
+def _reads_of(
+    store: BookmarkStore, heads: Mapping[str, Head]
+) -> tuple[dict[str, dict[str, ContextState]], dict[str, BookmarkError]]:
+    """Return the inputs of jobs, and why those can't be read that may have more: their last run is damaged."""
+    reads: dict[str, dict[str, ContextState]] = {}
+    hidden: dict[str, BookmarkError] = {}
+    for job, head in heads.items():
+        try:
+            reads[job] = _contexts(store, job, head)
+        except StateCorruptError as error:
+            reads[job] = {ctx: state for ctx, state in head.contexts.items() if ctx != STATE_CONTEXT}
+            hidden[job] = error
+    return reads, hidden
 
 
 def _upstreams(contexts: Mapping[str, ContextState]) -> set[str]:
@@ -212,6 +283,8 @@ class _Windows:
 def _lag(looked: Neighbours, reader: JobConsumer, windows: _Windows) -> Lag:
     head, edge = looked.heads.get(reader.upstream), reader.edge
     known = (reader.job, reader.upstream, reader.kind, reader.contexts)
+    if reader.upstream in looked.damaged:
+        return Lag(*known, LagState.UNKNOWN, why=f"what is stored of {reader.upstream!r} can't be read")
     if head is None:
         return Lag(*known, LagState.UNKNOWN, why=f"there is no bookmark named {reader.upstream!r}")
     if edge is None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from airflow_bookmarks.core.errors import NameInvalidError, StateCorruptError
+from airflow_bookmarks.core.head import Head
 from airflow_bookmarks.core.job import check_name
 from airflow_bookmarks.core.rules.owner import former_in
 from airflow_bookmarks.core.run import orders, watermarks
@@ -18,10 +20,10 @@ from airflow_bookmarks.store.transitions.lease import RUN_NUMBER
 from airflow_bookmarks.store.transitions.naming import alias_of, is_deleted
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from airflow_bookmarks.core.errors import BookmarkError
-    from airflow_bookmarks.core.head import Head, Lease
+    from airflow_bookmarks.core.head import Lease
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
     from airflow_bookmarks.store.stored_item import IndexEntry
 
@@ -72,27 +74,56 @@ def changes(store: BookmarkStore, job: str) -> list[dict[str, Any]]:
     ]
 
 
-def bookmarks(store: BookmarkStore) -> list[dict[str, Any]]:
+@dataclass(frozen=True, slots=True)
+class ListedJobs:
+    """The jobs of a namespace, each looked at once.
+
+    `entries` are those of the index, by key; `heads` those of the jobs that have one which can be read; `damaged` says
+    why the others can't be; `deleted` are those of the heads that belong to a deleted job; `other_names` the names
+    given by renames, by key.
+    """
+
+    entries: Mapping[str, IndexEntry]
+    heads: Mapping[str, Head]
+    damaged: Mapping[str, BookmarkError]
+    deleted: frozenset[str]
+    other_names: Mapping[str, Sequence[str]]
+
+    @classmethod
+    def of(cls, store: BookmarkStore) -> ListedJobs:
+        """Read the index and the heads: one query, and one request for each hundred jobs."""
+        names = readable_names(store)
+        keys, found = names.keys, store.heads_or_damage(list(names.keys))
+        heads = {job: head for job, head in found.items() if isinstance(head, Head)}
+        damaged = dict(names.damage)
+        damaged |= {job: why for job, why in found.items() if not isinstance(why, Head)}
+        # One without a run number in the index has never run.
+        damaged |= {job: _gone(job) for job in keys.keys() - found.keys() if RUN_NUMBER in keys[job]}
+        deleted = frozenset(job for job, head in heads.items() if is_deleted(keys[job], head))
+        return cls(keys, heads, damaged, deleted, names.others)
+
+
+def bookmarks(store: BookmarkStore, listed: ListedJobs | None = None) -> list[dict[str, Any]]:
     """Return all jobs of the namespace by name: their numbers and watermarks. Deleted ones are left out, and
     names that a rename gave.
 
     A job that can't be read says why under `damaged`, and nothing else; of the others `damaged` is None.
+
+    Args:
+        store: the store.
+        listed: the jobs, where they were looked at before; None: they are looked at now.
     """
-    index, damage = readable_keys(store)
-    rows = {name: _damaged_row(store.namespace, name, error) for name, error in damage.items()}
-    heads = store.heads_or_damage(list(index))
-    for job in index.keys() - heads.keys():
-        if RUN_NUMBER in index[job]:  # any other has never run
-            gone = StateCorruptError(
-                f"the head of job {job!r} is gone, and it had one. Restore the table from a backup or an export."
-            )
-            rows[job] = _damaged_row(store.namespace, job, gone)
-    for job, head in heads.items():
-        if isinstance(head, Exception):
-            rows[job] = _damaged_row(store.namespace, job, head)
-        elif not is_deleted(index[job], head):
-            rows[job] = _row(store.namespace, job, head, index[job])
+    listed = listed or ListedJobs.of(store)
+    rows = {job: _damaged_row(store.namespace, job, why) for job, why in listed.damaged.items()}
+    for job in listed.heads.keys() - listed.deleted:
+        rows[job] = _row(store.namespace, job, listed.heads[job], listed.entries[job])
     return [rows[job] for job in sorted(rows)]
+
+
+def _gone(job: str) -> StateCorruptError:
+    return StateCorruptError(
+        f"the head of job {job!r} is gone, and it had one. Restore the table from a backup or an export."
+    )
 
 
 def readable_keys(store: BookmarkStore) -> tuple[dict[str, IndexEntry], dict[str, BookmarkError]]:
@@ -100,16 +131,34 @@ def readable_keys(store: BookmarkStore) -> tuple[dict[str, IndexEntry], dict[str
 
     Neither contains names that came from a rename.
     """
-    keys: dict[str, IndexEntry] = {}
-    damage: dict[str, BookmarkError] = {}
+    found = readable_names(store)
+    return found.keys, found.damage
+
+
+@dataclass(frozen=True, slots=True)
+class IndexNames:
+    """The names in the index: entries by key, the names that renames gave by key, and what can't be read by name."""
+
+    keys: dict[str, IndexEntry]
+    others: dict[str, list[str]]
+    damage: dict[str, BookmarkError]
+
+
+def readable_names(store: BookmarkStore) -> IndexNames:
+    """Read the names of all jobs: one query."""
+    found = IndexNames({}, {}, {})
     for name, entry in store.jobs():
         try:
             check_name("job", name)
-            if alias_of(entry, name) is None:
-                keys[name] = entry
+            key = alias_of(entry, name)
         except (NameInvalidError, StateCorruptError) as error:
-            damage[name] = error
-    return keys, damage
+            found.damage[name] = error
+        else:
+            if key is None:
+                found.keys[name] = entry
+            else:
+                found.others.setdefault(key, []).append(name)
+    return found
 
 
 def _row(namespace: str, job: str, head: Head, index: Mapping[str, Any]) -> dict[str, Any]:

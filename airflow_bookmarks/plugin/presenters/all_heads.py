@@ -16,8 +16,7 @@ from airflow_bookmarks.plugin.presenters.health import lags_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from airflow_bookmarks.lifecycle.inspect.lag import Lag
-    from airflow_bookmarks.plugin.presenters.health import Lags
+    from airflow_bookmarks.lifecycle.inspect.lag import Lag, Lags
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
     from airflow_bookmarks.store.stored_item import IndexEntry
 

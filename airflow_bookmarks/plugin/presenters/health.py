@@ -2,62 +2,31 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from dataclasses import replace
-from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from airflow_bookmarks.core.errors import StateCorruptError
 from airflow_bookmarks.core.health.verdict import HealthFinding, HealthState, judge
-from airflow_bookmarks.core.job_state import STATE_CONTEXT
-from airflow_bookmarks.core.rules.lag import LagState
 from airflow_bookmarks.core.text.instant import to_text
 from airflow_bookmarks.lifecycle.health.job import facts_of
-from airflow_bookmarks.lifecycle.inspect.lag import Lag, Neighbours, lags
+from airflow_bookmarks.lifecycle.inspect.lag import Neighbours, readable_lags
 from airflow_bookmarks.plugin.redaction import hidden_from
 from airflow_bookmarks.plugin.schemas.responses import HealthNote, HealthRow
-from airflow_bookmarks.sources.registry import upstream_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
     from datetime import datetime
 
     from airflow_bookmarks.core.head import Head
+    from airflow_bookmarks.lifecycle.inspect.lag import Lag, Lags
     from airflow_bookmarks.plugin.auth import UserScope
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
 
 RANKS: Mapping[str, int] = {state.value: state.rank for state in HealthState}
-Lags = dict[str, list[Lag]]  # of each job, by its name: how far it is behind each job that it reads
 
 
 def lags_of(store: BookmarkStore, heads: Mapping[str, Head]) -> Lags:
     """Return how far jobs are behind the jobs that they read; UNKNOWN for one that is damaged, or reads one that is."""
-    try:
-        return _lags_of(store, heads)
-    except StateCorruptError:
-        if len(heads) <= 1:
-            return {job: [Lag(job, "", "", (), LagState.UNKNOWN)] for job in heads}
-    # One of them, or of those that they read, is damaged: the others are looked at by themselves.
-    return dict(chain.from_iterable(lags_of(store, {job: head}).items() for job, head in heads.items()))
-
-
-def _lags_of(store: BookmarkStore, heads: Mapping[str, Head]) -> Lags:
-    # After a reset the head says nothing of what is read; the last run does.
-    emptied = [Neighbours.of_job(store, job) for job, head in heads.items() if head.epoch > 1 and not head.contexts]
-    reads = {
-        job: {ctx: state for ctx, state in head.contexts.items() if ctx != STATE_CONTEXT} for job, head in heads.items()
-    } | dict(chain.from_iterable(each.reads.items() for each in emptied))
-    upstreams = {
-        upstream
-        for contexts in reads.values()
-        for state in contexts.values()
-        if (upstream := upstream_of(state)) is not None
-    }
-    others = store.heads(sorted(upstreams - heads.keys()))
-    found: Lags = defaultdict(list)
-    for lag in lags(Neighbours(store, tuple(heads), {**heads, **others}, reads)):
-        found[lag.job].append(lag)
-    return dict(found)
+    return readable_lags(Neighbours.of_heads(store, heads))
 
 
 def without_names(store: BookmarkStore, scope: UserScope, found: Lags) -> Lags:

@@ -17,7 +17,7 @@ from airflow_bookmarks.core.run import Run
 from airflow_bookmarks.lifecycle.inspect.runs import state_of, total
 from airflow_bookmarks.lifecycle.inspect.sharded_list import groups_of
 from airflow_bookmarks.plugin.presenters.bookmark import damaged_row, job_row, sharded_row
-from airflow_bookmarks.plugin.presenters.health import health_of, lags_of, rank_of, without_names
+from airflow_bookmarks.plugin.presenters.health import lags_of, rank_of, without_names
 from airflow_bookmarks.plugin.presenters.sharded_job import Parts
 from airflow_bookmarks.plugin.schemas.responses import JobList, RunPoint
 from airflow_bookmarks.store.transitions.naming import DELETED_VERSION, is_deleted
@@ -26,10 +26,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from airflow_bookmarks.core.errors import BookmarkError
-    from airflow_bookmarks.lifecycle.inspect.lag import Lag
+    from airflow_bookmarks.lifecycle.inspect.lag import Lag, Lags
     from airflow_bookmarks.plugin.auth import UserScope
     from airflow_bookmarks.plugin.presenters.all_heads import AllHeads
-    from airflow_bookmarks.plugin.presenters.health import Lags
     from airflow_bookmarks.plugin.schemas.responses import HealthWord, JobRow, JobState
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
     from airflow_bookmarks.store.stored_item import IndexEntry
@@ -99,15 +98,15 @@ def job_list(store: BookmarkStore, scope: UserScope, wanted: JobQuery, all_heads
         chosen = [row.job for row in _sorted([row for row in everything if wanted.takes(row)], wanted.sort)]
     else:
         chosen = _sorted_names(found, wanted.sort)
-    names, rows, heads = _looked_at(store, scope, found, chosen, wanted)
-    jobs = _in_full(store, scope, rows, heads, wanted.runs)
+    names, rows, heads, lags = _looked_at(store, scope, found, chosen, wanted)
+    jobs = _in_full(store, rows, heads, lags, wanted.runs)
     return JobList(jobs=jobs, total=len(names), limit=wanted.limit, offset=wanted.offset, by_health=by_health)
 
 
 def _looked_at(
     store: BookmarkStore, scope: UserScope, found: _Found, names: Sequence[str], wanted: JobQuery
-) -> tuple[Sequence[str], list[JobRow], _Heads]:
-    """Return the rows of a page as they are now, with their heads, and the names of all requested jobs.
+) -> tuple[Sequence[str], list[JobRow], _Heads, Lags]:
+    """Return the names of all requested jobs, and the rows of a page as they are now, with their heads and lags.
 
     The heads that those were chosen by may be a while old. What has left its state since makes room for others, a few
     times over; in the end it is left out.
@@ -116,12 +115,12 @@ def _looked_at(
         page = _cut(names, wanted)
         heads: _Heads = store.heads_or_damage(_with_heads(found, page))
         lags = lags_of(store, {job: head for job, head in heads.items() if isinstance(head, Head)})
-        rows = _rows(store, scope, found, page, heads, lags)
+        rows = _rows(store, scope, found, page, heads, without_names(store, scope, lags))
         gone = {row.job for row in rows if not wanted.takes(row)}
         if not gone:
             break
         names = [job for job in names if job not in gone]
-    return names, [row for row in rows if row.job not in gone], heads
+    return names, [row for row in rows if row.job not in gone], heads, lags
 
 
 def _rows_by_heads(store: BookmarkStore, scope: UserScope, found: _Found, all_heads: AllHeads) -> list[JobRow]:
@@ -250,15 +249,14 @@ def row_of(
     return damaged_row(store.namespace, job, entry, head, scope)
 
 
-def _in_full(store: BookmarkStore, scope: UserScope, page: Sequence[JobRow], heads: _Heads, runs: int) -> list[JobRow]:
-    """Add what takes further requests: how the jobs keep up with others, and their last runs."""
+def _in_full(store: BookmarkStore, page: Sequence[JobRow], heads: _Heads, lags: Lags, runs: int) -> list[JobRow]:
+    """Add how the jobs keep up with others, and what takes further requests: their last runs."""
     readable = {row.job: head for row in page if isinstance(head := heads.get(row.job), Head)}
-    found = lags_of(store, readable)
-    told, now = without_names(store, scope, found), store.now()
-    points = {job: _points(store, job, head, runs) for job, head in readable.items()} if runs else {}
-    more: dict[str, dict[str, Any]] = {row.job: {"runs": points.get(row.job, [])} for row in page}
+    more: dict[str, dict[str, Any]] = {row.job: {"runs": []} for row in page}
     for job, head in readable.items():
-        more[job] |= {"lag": worst_lag(found.get(job, ())), "health": health_of(head, now, told.get(job, ()))}
+        more[job]["lag"] = worst_lag(lags.get(job, ()))
+        if runs:
+            more[job]["runs"] = _points(store, job, head, runs)
     return [row.model_copy(update=more[row.job]) for row in page]
 
 

@@ -33,7 +33,7 @@ from airflow_bookmarks.plugin.presenters.bookmark import (
     side_row,
     task_of,
 )
-from airflow_bookmarks.plugin.presenters.health import health_of, lags_of
+from airflow_bookmarks.plugin.presenters.health import health_of, lags_of, without_names
 from airflow_bookmarks.plugin.presenters.job_list import JobQuery, Sort, job_list, row_of, worst_lag
 from airflow_bookmarks.plugin.presenters.sharded_job import live_shards
 from airflow_bookmarks.plugin.redaction import hidden_from, with_names_hidden
@@ -231,7 +231,7 @@ def _job(hook: BookmarkHook, found: Owned, request: PageRequestDep, scope: UserS
     health = health_of(
         head,
         store.now(),
-        behind,
+        without_names(store, scope, {key: behind})[key],
         requests=[each.made_at for each in body if each.state == OPEN],
         quarantined=set_aside(quarantined_counts(store, key, head)),
         gaps=missing_in(plans),

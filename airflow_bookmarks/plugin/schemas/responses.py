@@ -116,6 +116,7 @@ class JobList(ResponseModel):
     """A page of the jobs that the user may look at; `total` counts all of them that were asked for.
 
     `by_health` counts all that were searched for, by their health, where that was asked for: whichever of it is shown.
+    Jobs that can't be read count as DAMAGED.
     """
 
     jobs: list[JobRow]

@@ -15,7 +15,7 @@ from airflow_bookmarks.lifecycle.changes.naming import delete, rename
 from airflow_bookmarks.lifecycle.inspect.graph import JobGraph, Node, ReadEdge, graph
 from airflow_bookmarks.sources.files.planner import FileSource
 from airflow_bookmarks.sources.upstream.source import UpstreamSource
-from airflow_bookmarks.store.table import Delete
+from airflow_bookmarks.store.table import Delete, Key
 from tests.lifecycle.shop import FILES, Shop
 
 WHY: dict[str, Any] = {"reason": "a test", "who": "me"}
@@ -158,7 +158,7 @@ def test_chain_that_is_longer_than_the_stack_is_drawn() -> None:
 
 def test_upstream_without_a_bookmark_is_part_of_it(shop: Shop) -> None:
     diamond(shop)
-    shop.store.table.transact([Delete(shop.store.keys("top").head)])
+    shop.store.table.transact([Delete(shop.store.keys("top").head), Delete(Key("test#JOBS", "top"))])
     found = graph(shop.store)
     assert found.nodes["top"].is_known is False
     assert "top (no bookmark)  [UNKNOWN]" in found.as_text()

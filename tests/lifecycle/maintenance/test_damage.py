@@ -15,12 +15,17 @@ import pytest
 
 from airflow_bookmarks.cli.command import run as run_command
 from airflow_bookmarks.core.errors import BookmarkError, StateCorruptError
+from airflow_bookmarks.core.health.verdict import HealthState
+from airflow_bookmarks.core.rules.lag import LagState
 from airflow_bookmarks.core.run import Run
 from airflow_bookmarks.lifecycle.changes.change import Change, reset, rewind, set_position
 from airflow_bookmarks.lifecycle.changes.naming import delete, rename
 from airflow_bookmarks.lifecycle.changes.preview import preview
+from airflow_bookmarks.lifecycle.health.job import health
+from airflow_bookmarks.lifecycle.health.listed import healths
 from airflow_bookmarks.lifecycle.inspect.difference import diff
 from airflow_bookmarks.lifecycle.inspect.graph import graph
+from airflow_bookmarks.lifecycle.inspect.lag import lags_of_all
 from airflow_bookmarks.lifecycle.inspect.runs import files_of, history
 from airflow_bookmarks.lifecycle.inspect.status import bookmarks
 from airflow_bookmarks.lifecycle.maintenance.doctor import examine, repair
@@ -28,8 +33,11 @@ from airflow_bookmarks.lifecycle.maintenance.retention import collect
 from airflow_bookmarks.lifecycle.maintenance.transfer.exporting import export
 from airflow_bookmarks.lifecycle.maintenance.transfer.glue_entry import as_glue_entry
 from airflow_bookmarks.store.bookmark_store import BookmarkStore
-from airflow_bookmarks.store.table import Attributes, Key, Put, Update, Value
+from airflow_bookmarks.store.table import Attributes, Delete, Key, Put, Update, Value
 from tests.lifecycle.shop import Shop
+
+# Entries of the index that name no job.
+NO_NAMES: list[tuple[str, Attributes]] = [("a/b", {}), ("c", {"alias_of": 5})]
 
 
 def three_runs(shop: Shop, job: str = "copy") -> None:
@@ -93,12 +101,59 @@ def test_graph_shows_a_damaged_job_and_goes_on_with_the_others(shop: Shop) -> No
 
 def test_list_shows_an_entry_that_is_no_name(shop: Shop) -> None:
     three_runs(shop)
-    entries: list[tuple[str, Attributes]] = [("a/b", {}), ("c", {"alias_of": 5})]
-    shop.store.table.transact([Put(Key("test#JOBS", name), entry) for name, entry in entries])
+    shop.store.table.transact([Put(Key("test#JOBS", name), entry) for name, entry in NO_NAMES])
     shown = {row["job"]: row["damaged"] for row in bookmarks(shop.store)}
     assert shown["copy"] is None
     assert "can't be the name of a job" in shown["a/b"]
     assert "is no name" in shown["c"]
+
+
+@pytest.mark.parametrize("damage", ["head", "last run", "index", "upstream", "no head"])
+def test_health_of_one_job_that_is_damaged_hides_no_other(shop: Shop, damage: str) -> None:
+    three_runs(shop)
+    three_runs(shop, "sound")
+    shop.run("reader", upstream="copy")
+    if damage == "last run":
+        reset(shop.store, "copy", reason="a test", who="me")
+        damage_run(shop, 3, state="LOST")
+    elif damage == "index":
+        shop.store.table.transact([Put(Key("test#JOBS", name), entry) for name, entry in NO_NAMES])
+    elif damage == "no head":
+        shop.store.table.transact([Delete(shop.store.keys("copy").head)])
+    else:
+        damage_head(shop)
+
+    found = healths(shop.store)
+    code, told = command(shop, "check", "--health")
+
+    assert found["sound"].state is HealthState.OK
+    assert health(shop.store, "sound") == found["sound"]
+    assert health(shop.store, "reader").state is found["reader"].state
+    for verb in (["list"], ["lag"], ["graph"], ["show", "sound"]):
+        assert command(shop, *verb)[0] == 0, verb
+    unreadable = {"last run": set(), "index": {"a/b", "c"}}.get(damage, {"copy"})
+    assert {line.split()[0] for line in told.splitlines() if "DAMAGED" in line} == unreadable
+    assert code == 1  # for the reader at least
+
+
+@pytest.mark.parametrize("damage", ["head", "last run"])
+def test_lag_of_all_says_which_job_can_not_be_read(shop: Shop, damage: str) -> None:
+    three_runs(shop)
+    shop.run("reader", upstream="copy")
+    shop.run("other", upstream="reader")
+    reset(shop.store, "reader", reason="a test", who="me")
+    if damage == "head":
+        damage_head(shop, "reader")
+    else:
+        run = shop.store.keys("reader").run(committed(shop, 1, "reader").key)
+        shop.store.table.transact([Update(run, set={"state": "LOST"})])
+    told = {lag.job: lag for lag in lags_of_all(shop.store) if not lag.source}
+    assert list(told) == ["reader"]
+    assert told["reader"].state is LagState.UNKNOWN
+    assert told["reader"].why
+    assert graph(shop.store).nodes["reader"].is_damaged
+    (behind,) = [lag for lag in lags_of_all(shop.store) if lag.job == "other"]
+    assert (behind.state is LagState.UNKNOWN and "can't be read" in str(behind.why)) == (damage == "head")
 
 
 def test_collection_goes_on_with_the_other_jobs_and_keeps_every_blob(shop: Shop) -> None:
