@@ -18,6 +18,9 @@ from airflow_bookmarks.store.table import Attributes, Put, Update
 from tests.airflow.conftest import World
 from tests.plugin.conftest import run_of_dag
 
+# Airflow is asked when the DAGs of jobs were due.
+pytestmark = [pytest.mark.airflow, pytest.mark.usefixtures("airflow_database")]
+
 
 class Everything:
     """The sight of somebody who may look at each job."""

@@ -11,8 +11,10 @@ There is no threshold to tune: the last commits say how often the job runs.
 Runs in quick succession may be a person's who tries the job: less than an hour apart, only as many as are kept tell a
 rhythm, and no job is late before ten minutes.
 
-Where the schedule of its DAG is known, that decides instead: a job is late once two of its times have passed. An hour
-is added for the run itself, or half the time between the two where that is shorter.
+Where the schedule of its DAG is known, two of its times have to have passed as well, and an hour more for the run
+itself, or half the time between the two where that is shorter. Either alone would call a job late that is not: one
+that takes part in some runs of its DAG only, or one whose DAG rests on holidays. Where the commits tell nothing yet,
+the schedule decides.
 """
 
 from __future__ import annotations
@@ -35,6 +37,19 @@ _AT_LEAST = timedelta(minutes=10)
 _LIKE_BEFORE = 1.25
 _FOR_THE_RUN = timedelta(hours=1)
 _MISSED = 2  # times of a schedule
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """What Airflow knows of the schedule of a job's DAG.
+
+    Attributes:
+        times: when runs were due since the job's last commit, oldest first.
+        is_paused: whether the DAG is paused, so that no more become due.
+    """
+
+    times: Sequence[datetime] = ()
+    is_paused: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,13 +78,13 @@ def usual_interval(commits: Sequence[datetime]) -> timedelta | None:
     return None if usual < _QUICK and len(commits) < COMMITS_KEPT else usual
 
 
-def silence(commits: Sequence[datetime], now: datetime, scheduled: Sequence[datetime] | None = None) -> Silence | None:
+def silence(commits: Sequence[datetime], now: datetime, schedule: Schedule | None = None) -> Silence | None:
     """Return the silence of a job that is too long; None: it is not, or that can't be told.
 
     Args:
         commits: its last commits, oldest first.
         now: the present time.
-        scheduled: the times of its schedule after the last commit, oldest first; None: no schedule is known.
+        schedule: that of its DAG; None: it has none, or it is not known.
 
     Example:
         >>> from datetime import UTC, datetime, timedelta
@@ -80,21 +95,30 @@ def silence(commits: Sequence[datetime], now: datetime, scheduled: Sequence[date
         '2013-01-06T02:00:00+00:00'
     """
     usual = usual_interval(commits)
-    if scheduled is not None:
-        return _by_schedule(scheduled, now, usual)
-    if usual is None:
+    late = [] if usual is None else [commits[-1] + _allowed(commits, usual)]
+    missed: list[datetime] = []
+    if schedule is not None:
+        missed = [time for time in schedule.times if time <= now]
+        if len(missed) < _MISSED:
+            return None
+        between = missed[1] - missed[0]
+        late.append(missed[1] + min(_FOR_THE_RUN, between / 2))
+        usual = usual or between
+    if usual is None or not late or now <= max(late):
         return None
-    late_at = commits[-1] + _allowed(commits, usual)
-    return Silence(late_at, usual) if now > late_at else None
+    return Silence(max(late), usual, len(missed) or None)
 
 
-def _by_schedule(scheduled: Sequence[datetime], now: datetime, usual: timedelta | None) -> Silence | None:
-    missed = [time for time in scheduled if time <= now]
-    if len(missed) < _MISSED:
-        return None
-    between = missed[1] - missed[0]
-    late_at = missed[1] + min(_FOR_THE_RUN, between / 2)
-    return Silence(late_at, usual or between, len(missed)) if now > late_at else None
+def is_uncertain(commits: Sequence[datetime], now: datetime) -> bool:
+    """Whether the schedule of its DAG says more of a job than its commits: they are too few, or stopped too long ago.
+
+    Example:
+        >>> from datetime import UTC, datetime, timedelta
+        >>> daily = [datetime(2013, 1, day, 2, tzinfo=UTC) for day in (1, 2, 3, 4)]
+        >>> is_uncertain(daily, daily[-1] + timedelta(hours=47)), is_uncertain(daily[:1], daily[0])
+        (False, True)
+    """
+    return bool(commits) and (usual_interval(commits) is None or silence(commits, now) is not None)
 
 
 def _allowed(commits: Sequence[datetime], usual: timedelta) -> timedelta:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from airflow_bookmarks.core.health.cadence import silence
+from airflow_bookmarks.core.health.cadence import Schedule, silence
 from airflow_bookmarks.core.rules.lag import LagState
 from airflow_bookmarks.core.text.count import counted
 from airflow_bookmarks.core.text.instant import in_words
@@ -26,8 +26,9 @@ class HealthState(StrEnum):
 
     FAILED: its last try failed. STUCK: a driver died, and what it left waits for a run. LATE: it is silent for longer
     than usual. REWOUND: an upstream went back, or was replayed, below what it has read. LAGGING: it falls behind an
-    upstream. WAITING: a change waits for a second person. PAUSED: part of its input is set aside, or missing.
-    TAKEN_BACK: it was reset, rewound or set, and has not run since. OK. NEW: it has never committed.
+    upstream. WAITING: a change waits for a second person. PAUSED: part of its input is set aside, or missing; or it is
+    silent, and its DAG is paused. TAKEN_BACK: it was reset, rewound or set, and has not run since. OK. NEW: it has
+    never committed.
     """
 
     FAILED = "FAILED"
@@ -77,7 +78,7 @@ class HealthFacts:
         now: the present time.
         run_number: the number of its last committed run; 0: it has never committed.
         commits: the times of its last commits, oldest first, one for each execution.
-        scheduled: the times of its schedule since the last commit; None: no schedule is known.
+        schedule: that of its DAG; None: it has none, or it is not known.
         is_working: whether a run is at work.
         failure: the failure since the last commit, if there was one.
         left_at: when the lease ran out of a driver that never gave it back; None: none did.
@@ -92,7 +93,7 @@ class HealthFacts:
     now: datetime
     run_number: int = 0
     commits: Sequence[datetime] = ()
-    scheduled: Sequence[datetime] | None = None
+    schedule: Schedule | None = None
     is_working: bool = False
     failure: Failure | None = None
     left_at: datetime | None = None
@@ -172,13 +173,17 @@ def _stuck(facts: HealthFacts) -> Iterator[HealthFinding]:
 
 
 def _late(facts: HealthFacts) -> Iterator[HealthFinding]:
-    found = silence(facts.commits, facts.now, facts.scheduled)
+    is_paused = facts.schedule is not None and facts.schedule.is_paused
+    found = silence(facts.commits, facts.now, None if is_paused else facts.schedule)
     if found is None:
         return
     missed = "" if found.missed is None else f", and {found.missed} times of its schedule have passed"
     last = "" if not facts.commits else f"its last commit was {in_words(facts.now - facts.commits[-1])} ago; "
     reason = f"{last}it usually commits every {in_words(found.usual)}{missed}"
-    yield HealthFinding(HealthState.LATE, reason, found.since)
+    if is_paused:
+        yield HealthFinding(HealthState.PAUSED, f"its DAG is paused in Airflow; {reason}", found.since)
+    else:
+        yield HealthFinding(HealthState.LATE, reason, found.since)
 
 
 def _behind(facts: HealthFacts) -> Iterator[HealthFinding]:

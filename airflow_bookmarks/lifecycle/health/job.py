@@ -17,20 +17,21 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from airflow_bookmarks.core.head import Head
+    from airflow_bookmarks.core.health.cadence import Schedule
     from airflow_bookmarks.core.health.verdict import HealthVerdict
     from airflow_bookmarks.lifecycle.inspect.lag import Lag
     from airflow_bookmarks.lifecycle.state.positions import LastPlans
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
 
 
-def health(store: BookmarkStore, job: str, scheduled: Sequence[datetime] | None = None) -> HealthVerdict:
+def health(store: BookmarkStore, job: str, schedule: Schedule | None = None) -> HealthVerdict:
     """Return the health of a job. No folder is listed, and nothing is read of what it reads.
 
     What is damaged of its requests, or of a job that it reads, says nothing here; `doctor` names it.
 
     Args:
         job: the key of the job.
-        scheduled: the times of the schedule of its DAG since its last commit, oldest first; None: not known.
+        schedule: that of its DAG; None: it has none, or it is not known.
 
     Raises:
         JobUnknownError: no such bookmark.
@@ -41,7 +42,7 @@ def health(store: BookmarkStore, job: str, scheduled: Sequence[datetime] | None 
         head,
         store.now(),
         readable_lags(Neighbours.of_heads(store, {job: head}))[job],
-        scheduled=scheduled,
+        schedule=schedule,
         requests=[each.made_at for each in found if each.state == OPEN],
         quarantined=set_aside(quarantined_counts(store, job, head)),
         gaps=missing_in(last_plans(store, job, head)),
@@ -64,7 +65,7 @@ def facts_of(
     now: datetime,
     behind: Iterable[Lag] = (),
     *,
-    scheduled: Sequence[datetime] | None = None,
+    schedule: Schedule | None = None,
     requests: Sequence[datetime] = (),
     quarantined: int = 0,
     gaps: int = 0,
@@ -76,7 +77,7 @@ def facts_of(
         now=now,
         run_number=head.run_number,
         commits=head.commits,
-        scheduled=scheduled,
+        schedule=schedule,
         is_working=is_working,
         failure=head.failed,
         left_at=left,

@@ -1,4 +1,4 @@
-"""What lists of jobs are sorted and filtered by: the index, the heads of all jobs, and how far they are behind."""
+"""What lists of jobs are sorted and filtered by: the index, the heads of all jobs, and what their health depends on."""
 
 from __future__ import annotations
 
@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING
 from airflow_bookmarks.core.errors import BookmarkError
 from airflow_bookmarks.core.head import Head
 from airflow_bookmarks.lifecycle.inspect.status import readable_keys
-from airflow_bookmarks.plugin.presenters.health import lags_of
+from airflow_bookmarks.plugin.presenters.health import Surroundings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from airflow_bookmarks.lifecycle.inspect.lag import Lag, Lags
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
     from airflow_bookmarks.store.stored_item import IndexEntry
 
@@ -47,18 +46,24 @@ class AllHeads:
         self._store: BookmarkStore | None = None
         self._until = 0.0
         self._heads: dict[str, Head | BookmarkError | None] = {}
-        self._lags: dict[str, list[Lag]] = {}
+        self._around = Surroundings()
         self._index: _Index | None = None
 
-    def with_lags(self, store: BookmarkStore, jobs: Sequence[str]) -> tuple[JobHeads, Lags]:
-        """Return the heads of some jobs and how far these are behind what they read, a minute old at most."""
+    def with_surroundings(
+        self, store: BookmarkStore, entries: Mapping[str, IndexEntry]
+    ) -> tuple[JobHeads, Surroundings]:
+        """Return the heads of jobs, and what else their health depends on, a minute old at most.
+
+        Args:
+            store: the store.
+            entries: of the index, by job.
+        """
         with self._lock:
-            heads = self._of(store, jobs)
-            new = {job: head for job, head in heads.items() if isinstance(head, Head) and job not in self._lags}
+            heads = self._of(store, list(entries))
+            new = {job: head for job, head in heads.items() if job not in self._around.lags}
             if new:
-                found = lags_of(store, new)
-                self._lags |= {job: found.get(job, []) for job in new}
-            return heads, {job: self._lags.get(job, []) for job in jobs}
+                self._around |= Surroundings.of(store, new, entries)
+            return heads, self._around
 
     def of(self, store: BookmarkStore, jobs: Sequence[str]) -> JobHeads:
         """Return the heads of some jobs, a minute old at most."""
@@ -68,7 +73,7 @@ class AllHeads:
     def _of(self, store: BookmarkStore, jobs: Sequence[str]) -> JobHeads:
         began = self._monotonic()
         if store is not self._store or began >= self._until:
-            self._store, self._heads, self._lags = store, {}, {}
+            self._store, self._heads, self._around = store, {}, Surroundings()
         is_first = not self._heads
         missing = [job for job in jobs if job not in self._heads]
         if missing:

@@ -16,7 +16,7 @@ from airflow_bookmarks.core.text.redaction import redacted
 from airflow_bookmarks.lifecycle.changes.approval import ASK_ANEW
 from airflow_bookmarks.lifecycle.inspect.sharded_list import row_of_shards
 from airflow_bookmarks.lifecycle.state.positions import shown
-from airflow_bookmarks.plugin.presenters.health import health_of, worst_of
+from airflow_bookmarks.plugin.presenters.health import worst_of
 from airflow_bookmarks.plugin.schemas.responses import (
     ContextRow,
     DamagedRequest,
@@ -33,15 +33,15 @@ from airflow_bookmarks.plugin.schemas.responses import (
 from airflow_bookmarks.sources.registry import find_kind, has_ledger, upstream_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
     from datetime import datetime
 
     from airflow_bookmarks.core.errors import StateCorruptError
     from airflow_bookmarks.core.head import Head, Lease
     from airflow_bookmarks.core.run import ContextState, Execution, PlanEntry
     from airflow_bookmarks.lifecycle.changes.approval import Request
-    from airflow_bookmarks.lifecycle.inspect.lag import Lag
     from airflow_bookmarks.plugin.auth import Person, UserScope
+    from airflow_bookmarks.plugin.presenters.health import Surroundings
     from airflow_bookmarks.plugin.schemas.responses import JobState
     from airflow_bookmarks.sources.kind import SetBy
 
@@ -53,9 +53,9 @@ _DAMAGED = "What the state store holds of this is damaged; 'airflow-bookmarks do
 
 
 def job_row(
-    namespace: str, job: str, head: Head, entry: Mapping[str, Any], now: datetime, behind: Iterable[Lag] = ()
+    namespace: str, job: str, head: Head, entry: Mapping[str, Any], now: datetime, around: Surroundings
 ) -> JobRow:
-    """Return where a job stands; `behind` is how far it is behind the jobs that it reads."""
+    """Return where a job stands."""
     return JobRow(
         job=job,
         namespace=namespace,
@@ -72,7 +72,7 @@ def job_row(
         watermark=watermarks(head.contexts),
         order=orders(head.contexts),
         holder=None if head.lease is None else _holder(head.lease),
-        health=health_of(head, now, behind),
+        health=around.health(job, head, now),
         **index_details(entry),
     )
 

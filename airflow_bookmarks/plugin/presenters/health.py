@@ -2,49 +2,66 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from airflow_bookmarks.core.head import Head
 from airflow_bookmarks.core.health.verdict import HealthFinding, HealthState, judge
 from airflow_bookmarks.core.text.instant import to_text
 from airflow_bookmarks.lifecycle.health.job import facts_of
 from airflow_bookmarks.lifecycle.inspect.lag import Neighbours, readable_lags
 from airflow_bookmarks.plugin.redaction import hidden_from
+from airflow_bookmarks.plugin.schedules import schedules_of
 from airflow_bookmarks.plugin.schemas.responses import HealthNote, HealthRow
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
     from datetime import datetime
 
-    from airflow_bookmarks.core.head import Head
+    from airflow_bookmarks.core.errors import BookmarkError
     from airflow_bookmarks.lifecycle.inspect.lag import Lag, Lags
     from airflow_bookmarks.plugin.auth import UserScope
+    from airflow_bookmarks.plugin.schedules import Schedules
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
 
 RANKS: Mapping[str, int] = {state.value: state.rank for state in HealthState}
 
 
-def lags_of(store: BookmarkStore, heads: Mapping[str, Head]) -> Lags:
-    """Return how far jobs are behind the jobs that they read; UNKNOWN for one that is damaged, or reads one that is."""
-    return readable_lags(Neighbours.of_heads(store, heads))
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What heads alone don't tell of the health of jobs: how far they are behind others, and when they were due."""
 
+    lags: Lags = field(default_factory=dict)
+    schedules: Schedules = field(default_factory=dict)
 
-def without_names(store: BookmarkStore, scope: UserScope, found: Lags) -> Lags:
-    """Return lags whose sources a user may know: of a job that they may not look at, only how it is read."""
-    sources = sorted({lag.source for each in found.values() for lag in each if lag.source})
-    hidden = hidden_from(store, scope, sources) if sources else set()
-    return {job: [_told(lag, hidden) for lag in each] for job, each in found.items()}
+    @classmethod
+    def of(
+        cls, store: BookmarkStore, heads: Mapping[str, Head | BookmarkError], entries: Mapping[str, Mapping[str, Any]]
+    ) -> Surroundings:
+        """Look around some jobs by their heads and index entries; what is damaged is UNKNOWN, or left out."""
+        readable = {job: head for job, head in heads.items() if isinstance(head, Head)}
+        lags = readable_lags(Neighbours.of_heads(store, readable))
+        return cls(lags, schedules_of(readable, entries, store.now()))
+
+    def __or__(self, other: Surroundings) -> Surroundings:
+        """Return what is known in either."""
+        return Surroundings(self.lags | other.lags, self.schedules | other.schedules)
+
+    def told_to(self, store: BookmarkStore, scope: UserScope) -> Surroundings:
+        """Return what a user may know: of an upstream that they may not look at, only how it is read."""
+        sources = sorted({lag.source for each in self.lags.values() for lag in each if lag.source})
+        hidden = hidden_from(store, scope, sources) if sources else set()
+        return replace(self, lags={job: [_told(lag, hidden) for lag in each] for job, each in self.lags.items()})
+
+    def health(self, job: str, head: Head, now: datetime, **known: Any) -> HealthRow:
+        """Return the health of a job by its head, and by what else is known: see `facts_of`."""
+        verdict = judge(facts_of(head, now, self.lags.get(job, ()), schedule=self.schedules.get(job), **known))
+        worst = HealthFinding(verdict.state, verdict.reason, verdict.since)
+        return HealthRow(**_note(worst).model_dump(), more=[_note(each) for each in verdict.more])
 
 
 def _told(lag: Lag, hidden: Collection[str]) -> Lag:
     return replace(lag, source="a job that it reads", why=None) if lag.source in hidden else lag
-
-
-def health_of(head: Head, now: datetime, behind: Iterable[Lag], **known: Any) -> HealthRow:
-    """Return the health of a job by its head, by what it reads, and by what else is known: see `facts_of`."""
-    verdict = judge(facts_of(head, now, behind, **known))
-    worst = HealthFinding(verdict.state, verdict.reason, verdict.since)
-    return HealthRow(**_note(worst).model_dump(), more=[_note(each) for each in verdict.more])
 
 
 def worst_of(rows: Sequence[HealthRow | None]) -> HealthRow | None:

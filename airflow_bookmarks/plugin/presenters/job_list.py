@@ -17,7 +17,7 @@ from airflow_bookmarks.core.run import Run
 from airflow_bookmarks.lifecycle.inspect.runs import state_of, total
 from airflow_bookmarks.lifecycle.inspect.sharded_list import groups_of
 from airflow_bookmarks.plugin.presenters.bookmark import damaged_row, job_row, sharded_row
-from airflow_bookmarks.plugin.presenters.health import lags_of, rank_of, without_names
+from airflow_bookmarks.plugin.presenters.health import Surroundings, rank_of
 from airflow_bookmarks.plugin.presenters.sharded_job import Parts
 from airflow_bookmarks.plugin.schemas.responses import JobList, RunPoint
 from airflow_bookmarks.store.transitions.naming import DELETED_VERSION, is_deleted
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from airflow_bookmarks.core.errors import BookmarkError
-    from airflow_bookmarks.lifecycle.inspect.lag import Lag, Lags
+    from airflow_bookmarks.lifecycle.inspect.lag import Lag
     from airflow_bookmarks.plugin.auth import UserScope
     from airflow_bookmarks.plugin.presenters.all_heads import AllHeads
     from airflow_bookmarks.plugin.schemas.responses import HealthWord, JobRow, JobState
@@ -98,34 +98,35 @@ def job_list(store: BookmarkStore, scope: UserScope, wanted: JobQuery, all_heads
         chosen = [row.job for row in _sorted([row for row in everything if wanted.takes(row)], wanted.sort)]
     else:
         chosen = _sorted_names(found, wanted.sort)
-    names, rows, heads, lags = _looked_at(store, scope, found, chosen, wanted)
-    jobs = _in_full(store, rows, heads, lags, wanted.runs)
+    names, rows, heads, around = _looked_at(store, scope, found, chosen, wanted)
+    jobs = _in_full(store, rows, heads, around, wanted.runs)
     return JobList(jobs=jobs, total=len(names), limit=wanted.limit, offset=wanted.offset, by_health=by_health)
 
 
 def _looked_at(
     store: BookmarkStore, scope: UserScope, found: _Found, names: Sequence[str], wanted: JobQuery
-) -> tuple[Sequence[str], list[JobRow], _Heads, Lags]:
-    """Return the names of all requested jobs, and the rows of a page as they are now, with their heads and lags.
+) -> tuple[Sequence[str], list[JobRow], _Heads, Surroundings]:
+    """Return the names of all requested jobs, the rows of a page as they are now, and what these were made from.
 
     The heads that those were chosen by may be a while old. What has left its state since makes room for others, a few
     times over; in the end it is left out.
     """
     for _ in range(_LOOKS):
         page = _cut(names, wanted)
-        heads: _Heads = store.heads_or_damage(_with_heads(found, page))
-        lags = lags_of(store, {job: head for job, head in heads.items() if isinstance(head, Head)})
-        rows = _rows(store, scope, found, page, heads, without_names(store, scope, lags))
+        entries = _entries(found, page)
+        heads: _Heads = store.heads_or_damage(list(entries))
+        around = Surroundings.of(store, heads, entries)
+        rows = _rows(store, scope, found, page, heads, around.told_to(store, scope))
         gone = {row.job for row in rows if not wanted.takes(row)}
         if not gone:
             break
         names = [job for job in names if job not in gone]
-    return names, [row for row in rows if row.job not in gone], heads, lags
+    return names, [row for row in rows if row.job not in gone], heads, around
 
 
 def _rows_by_heads(store: BookmarkStore, scope: UserScope, found: _Found, all_heads: AllHeads) -> list[JobRow]:
-    heads, lags = all_heads.with_lags(store, _with_heads(found, found))
-    return _rows(store, scope, found, list(found), heads, lags)
+    heads, around = all_heads.with_surroundings(store, _entries(found, found))
+    return _rows(store, scope, found, list(found), heads, around)
 
 
 # ---- which
@@ -170,15 +171,15 @@ def _details(each: IndexEntry | Parts | str) -> Mapping[str, Any]:
     return {} if isinstance(each, str) else each.entry if isinstance(each, Parts) else each
 
 
-def _with_heads(found: _Found, names: Iterable[str]) -> list[str]:
-    """Return the jobs whose heads tell of these rows: the job itself, or its shards."""
-    wanted: list[str] = []
+def _entries(found: _Found, names: Iterable[str]) -> dict[str, IndexEntry]:
+    """Return the index entries of the jobs whose heads tell of these rows: the job itself, or its shards."""
+    wanted: dict[str, IndexEntry] = {}
     for job in names:
         each = found[job]
         if isinstance(each, Parts):
-            wanted += [shard for shard, entry in each.shards.items() if not isinstance(entry, str)]
+            wanted |= {shard: entry for shard, entry in each.shards.items() if not isinstance(entry, str)}
         elif not isinstance(each, str):
-            wanted.append(job)
+            wanted[job] = each
     return wanted
 
 
@@ -217,19 +218,18 @@ def _cut(rows: Sequence[_T], wanted: JobQuery) -> Sequence[_T]:
 
 
 def _rows(
-    store: BookmarkStore, scope: UserScope, found: _Found, names: Sequence[str], heads: _Heads, lags: Lags
+    store: BookmarkStore, scope: UserScope, found: _Found, names: Sequence[str], heads: _Heads, around: Surroundings
 ) -> list[JobRow]:
     rows: list[JobRow] = []
     for job in names:
         each = found[job]
         if isinstance(each, Parts):
             shards = [
-                row_of(store, scope, shard, entry, heads.get(shard), lags.get(shard, ()))
-                for shard, entry in each.shards.items()
+                row_of(store, scope, shard, entry, heads.get(shard), around) for shard, entry in each.shards.items()
             ]
             rows.append(sharded_row(job, shards))
         else:
-            rows.append(row_of(store, scope, job, each, heads.get(job), lags.get(job, ())))
+            rows.append(row_of(store, scope, job, each, heads.get(job), around))
     return rows
 
 
@@ -239,22 +239,24 @@ def row_of(
     job: str,
     entry: IndexEntry | str,
     head: Head | BookmarkError | None,
-    behind: Iterable[Lag] = (),
+    around: Surroundings,
 ) -> JobRow:
     """Return the row of one bookmark by its index entry and head, each of which may be damaged."""
     if isinstance(entry, str):
         return damaged_row(store.namespace, job, {}, entry, scope)
     if isinstance(head, Head):
-        return job_row(store.namespace, job, head, entry, store.now(), behind)
+        return job_row(store.namespace, job, head, entry, store.now(), around)
     return damaged_row(store.namespace, job, entry, head, scope)
 
 
-def _in_full(store: BookmarkStore, page: Sequence[JobRow], heads: _Heads, lags: Lags, runs: int) -> list[JobRow]:
+def _in_full(
+    store: BookmarkStore, page: Sequence[JobRow], heads: _Heads, around: Surroundings, runs: int
+) -> list[JobRow]:
     """Add how the jobs keep up with others, and what takes further requests: their last runs."""
     readable = {row.job: head for row in page if isinstance(head := heads.get(row.job), Head)}
     more: dict[str, dict[str, Any]] = {row.job: {"runs": []} for row in page}
     for job, head in readable.items():
-        more[job]["lag"] = worst_lag(lags.get(job, ()))
+        more[job]["lag"] = worst_lag(around.lags.get(job, ()))
         if runs:
             more[job]["runs"] = _points(store, job, head, runs)
     return [row.model_copy(update=more[row.job]) for row in page]

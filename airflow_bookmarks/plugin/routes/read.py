@@ -33,7 +33,7 @@ from airflow_bookmarks.plugin.presenters.bookmark import (
     side_row,
     task_of,
 )
-from airflow_bookmarks.plugin.presenters.health import health_of, lags_of, without_names
+from airflow_bookmarks.plugin.presenters.health import Surroundings
 from airflow_bookmarks.plugin.presenters.job_list import JobQuery, Sort, job_list, row_of, worst_lag
 from airflow_bookmarks.plugin.presenters.sharded_job import live_shards
 from airflow_bookmarks.plugin.redaction import hidden_from, with_names_hidden
@@ -226,17 +226,18 @@ def _job(hook: BookmarkHook, found: Owned, request: PageRequestDep, scope: UserS
     edges = store.edges(key)
     seen = hidden_from(store, scope, [edge.consumer for edge in edges])
     body, damaged = _asked(store, key)
-    base = job_row(store.namespace, key, head, entry, store.now())
-    behind, plans = lags_of(store, {key: head}).get(key, []), last_plans(store, key, head)
-    health = health_of(
+    around, plans = Surroundings.of(store, {key: head}, {key: entry}), last_plans(store, key, head)
+    told = around.told_to(store, scope)
+    base = job_row(store.namespace, key, head, entry, store.now(), told)
+    health = told.health(
+        key,
         head,
         store.now(),
-        without_names(store, scope, {key: behind})[key],
         requests=[each.made_at for each in body if each.state == OPEN],
         quarantined=set_aside(quarantined_counts(store, key, head)),
         gaps=missing_in(plans),
     )
-    more = {"lag": worst_lag(behind), "is_deleted": is_deleted(entry, head), "health": health}
+    more = {"lag": worst_lag(around.lags[key]), "is_deleted": is_deleted(entry, head), "health": health}
     result = Job(
         **base.model_copy(update=more).model_dump(),
         contexts=context_rows(head.contexts, plans),
@@ -270,7 +271,10 @@ def _failed_task(store: BookmarkStore, job: str, head: Head) -> Task | None:
 def _sharded_job(hook: BookmarkHook, found: Owned, scope: UserScope, may_change: bool) -> Job:
     store = hook.get_conn()
     live = live_shards(store, found.shards)
-    rows = [row_of(store, scope, shard, entry, head) for shard, (entry, head) in live.items()]
+    entries = {shard: entry for shard, (entry, _) in live.items() if not isinstance(entry, str)}
+    heads = {shard: head for shard, (_, head) in live.items() if head is not None}
+    around = Surroundings.of(store, heads, entries).told_to(store, scope)
+    rows = [row_of(store, scope, shard, entry, head, around) for shard, (entry, head) in live.items()]
     whole = sharded_row(found.key, rows)
     return Job(**whole.model_dump(), **_NOTHING_MORE, default_option=hook.default_option, may_change=may_change,
                may_look=may_look(), shard_rows=rows)  # fmt: skip

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from airflow_bookmarks.core.health.cadence import COMMITS_KEPT, silence, usual_interval
+from airflow_bookmarks.core.health.cadence import COMMITS_KEPT, Schedule, is_uncertain, silence, usual_interval
 
 MONDAY = datetime(2013, 1, 7, 2, tzinfo=UTC)
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
@@ -70,20 +70,38 @@ def test_burst_by_hand_and_one_long_pause_do_not_move_the_rhythm() -> None:
     assert usual_interval([*every(DAY, 4), *every(DAY, 4, MONDAY + 40 * DAY)]) == DAY
 
 
-def test_schedule_decides_where_it_is_known() -> None:
-    commits, sunday = weekdays(2), MONDAY + 13 * DAY
-    next_times = [MONDAY + 14 * DAY, MONDAY + 15 * DAY]
-    assert silence(commits, sunday, []) is None
-    assert silence(commits, next_times[0] + 2 * HOUR, next_times) is None  # one missed time may be late itself
-    found = silence(commits, next_times[1] + 2 * HOUR, next_times)
+def test_schedule_that_rests_longer_excuses_a_silence() -> None:
+    commits, next_times = every(DAY, 5), [MONDAY + 14 * DAY, MONDAY + 15 * DAY]  # holidays in between
+    schedule = Schedule(next_times)
+    assert silence(commits, MONDAY + 13 * DAY) is not None
+    assert silence(commits, MONDAY + 13 * DAY, Schedule()) is None
+    assert silence(commits, next_times[0] + 2 * HOUR, schedule) is None  # one missed time may be late itself
+    found = silence(commits, next_times[1] + 2 * HOUR, schedule)
     assert found is not None
     assert (found.missed, found.since) == (2, next_times[1] + HOUR)
 
 
 def test_job_that_runs_each_minute_is_late_by_its_schedule_within_minutes() -> None:
     times = every(timedelta(minutes=1), 5)
-    assert silence([], times[1] + timedelta(seconds=31), times) is not None
-    assert silence([], times[1] + timedelta(seconds=29), times) is None
+    commits = [times[0] - timedelta(seconds=20)]
+    assert silence(commits, times[1] + timedelta(seconds=31), Schedule(times)) is not None
+    assert silence(commits, times[1] + timedelta(seconds=29), Schedule(times)) is None
+
+
+def test_job_of_some_runs_of_its_dag_is_not_late_at_the_others() -> None:
+    weekly = every(7 * DAY, 5)
+    daily = Schedule([weekly[-1] + DAY * day for day in range(1, 16)])
+    assert silence(weekly, weekly[-1] + 13 * DAY, daily) is None
+    found = silence(weekly, weekly[-1] + 15 * DAY, daily)
+    assert found is not None
+    assert (found.usual, found.since, found.missed) == (7 * DAY, weekly[-1] + 14 * DAY, 15)
+
+
+def test_schedule_is_asked_for_where_commits_do_not_tell() -> None:
+    assert not is_uncertain([], MONDAY)
+    assert is_uncertain(every(DAY, 2), MONDAY + DAY)
+    assert not is_uncertain(every(DAY, 5), MONDAY + 5 * DAY)
+    assert is_uncertain(every(DAY, 5), MONDAY + 7 * DAY)
 
 
 @given(

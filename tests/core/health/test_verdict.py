@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from airflow_bookmarks.core.head import Failure, Move
+from airflow_bookmarks.core.health.cadence import Schedule
 from airflow_bookmarks.core.health.verdict import HealthFacts, HealthState, SourceLag, judge
 from airflow_bookmarks.core.rules.lag import LagState
 
@@ -50,6 +51,15 @@ def test_each_state_has_its_reason_and_since_when(state: HealthState) -> None:
     assert verdict.state is state
     assert verdict.reason.startswith(reason)
     assert verdict.since == since
+
+
+def test_silent_job_of_a_paused_dag_is_not_late_but_paused() -> None:
+    verdict = judge(facts(commits=DAILY, schedule=Schedule(is_paused=True)))
+    assert verdict.state is HealthState.PAUSED
+    assert verdict.reason.startswith("its DAG is paused in Airflow; its last commit was 3 d ago")
+    assert verdict.since == NOON - DAY
+    well = (*DAILY, NOON - HOUR)
+    assert judge(facts(commits=well, schedule=Schedule(is_paused=True))).state is HealthState.OK
 
 
 def test_worst_state_comes_first_and_the_others_after_it() -> None:
