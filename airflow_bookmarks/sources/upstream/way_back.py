@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 
 def newest_at_or_below(store: StateReader, job: str, head: Head, upstream: str, target: int) -> Run | None:
-    """Return the newest living run of a consumer that has read `upstream` up to run `target` at most; None: there is
-    none.
+    """Return the newest living run of a consumer that has read `upstream` up to run `target` at most, by each of its
+    contexts; None: there is none.
     """
     candidate: Run | None = None
     for run in _living_runs_backwards(store, job, head):
@@ -25,7 +25,7 @@ def newest_at_or_below(store: StateReader, job: str, head: Head, upstream: str, 
         candidate = candidate or run
         if edge is None:
             continue  # it did not read this upstream: its state of it is that of an earlier run
-        if edge["run_number"] <= target:
+        if max([edge["run_number"], *edge.get("contexts", {}).values()]) <= target:
             return candidate
         candidate = None
     return candidate  # the oldest runs did not read this upstream at all

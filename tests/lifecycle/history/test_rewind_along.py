@@ -363,3 +363,29 @@ def test_consumer_whose_context_was_renamed_since_is_not_taken_back_under_its_fo
     rewind(shop.store, "down", 2, clean=True, **WHY)
     rename_context(shop.store, "down", "raw", "clean", **WHY)
     assert consume("clean", on_rewind="rewind") == 1
+
+
+def test_context_that_read_less_does_not_hide_how_far_another_had_read(shop: Shop) -> None:
+    def consume(*contexts: str, **more: Any) -> list[int]:
+        run = shop.begin("down")
+        try:
+            plans = [run.plan(ctx, UpstreamSource(shop.store, "down", "up", **more)) for ctx in contexts]
+        except UpstreamRewoundError:
+            run.abort("a test")
+            raise
+        run.commit()
+        return [len(plan) for plan in plans]
+
+    for name, contexts in (("a", ("one", "two")), ("b", ("one",)), ("c", ("one",))):
+        shop.put(f"{name}.txt", name)
+        shop.run("up")
+        consume(*contexts)
+    rewind(shop.store, "up", 1, clean=True, **WHY)
+    shop.put("d.txt", "d")
+    shop.run("up")
+
+    with pytest.raises(UpstreamRewoundError, match="rewind down --to 1 "):
+        consume("one")
+    assert consume("one", "two", on_rewind="rewind") == [3, 3]
+    states = [row["state"] for row in history(shop.store, "down")]
+    assert states == ["PUBLISHED", "UNDONE", "UNDONE", "PUBLISHED"]
