@@ -58,7 +58,7 @@ def _rewind(context: VerbContext, args: argparse.Namespace) -> None:
         return
     kept = resolve_point(context.store, job, context.store.head(job), args.to)
     if str(kept.key.number) != args.to:
-        _say(f"{args.to!r} is run {kept.key.number}: {kept.run_id}, committed at {kept.committed_at}")
+        say_aside(f"{args.to!r} is run {kept.key.number}: {kept.run_id}, committed at {kept.committed_at}")
     _change(context, args, job, replace(asked, to_run=str(kept.key.number)))
 
 
@@ -122,7 +122,7 @@ def _change(context: VerbContext, args: argparse.Namespace, job: str, change: Ch
     if args.dry_run:
         say(as_json(seen) if args.output == "json" else "\n".join(lines))
         return
-    _say(*lines)
+    say_aside(*lines)
     if change.kind == "delete":
         _confirm_name(args)
     elif not args.request:
@@ -149,7 +149,7 @@ def _ask(context: VerbContext, args: argparse.Namespace, job: str, change: Chang
 
     who = context.find_identity()
     asked = request(context.store, job, change, reason=args.reason, who=who, expected_version=version)
-    _say(hint(f"another person approves it with: airflow-bookmarks approve {args.job} {asked.id}", args))
+    say_aside(hint(f"another person approves it with: airflow-bookmarks approve {args.job} {asked.id}", args))
     print_fields(context.shown(asked.as_dict(), args), args)
 
 
@@ -290,8 +290,8 @@ def _settle(context: VerbContext, args: argparse.Namespace) -> None:
     check_reason("settle", args.reason)
     found = find_partly_landed(context.store, job)
     if found is not None and found.number == args.run:
-        _say(f"run {args.run} has landed in: {'; '.join(found.landed)}", f"and not in: {'; '.join(found.missing)}")
-        _say(_SETTLED[args.settled_as])
+        say_aside(f"run {args.run} has landed in: {'; '.join(found.landed)}", f"and not in: {'; '.join(found.missing)}")
+        say_aside(_SETTLED[args.settled_as])
         confirm(args)
     print_fields(settle(context.store, job, args.run, args.settled_as, reason=args.reason, who=who), args)
 
@@ -322,11 +322,11 @@ def _approve(context: VerbContext, args: argparse.Namespace) -> None:
 
     asked = find_request(context.store, args.job, args.request_id)
     if asked.state in (OPEN, APPROVED):
-        _say(f"{asked.who.name} asks for this change of job {asked.job!r}: {asked.why}")
+        say_aside(f"{asked.who.name} asks for this change of job {asked.job!r}: {asked.why}")
         if asked.change.kind in _WORDS:
-            _say(_WORDS[asked.change.kind].format(dag=asked.change.dag))
+            say_aside(_WORDS[asked.change.kind].format(dag=asked.change.dag))
         else:
-            _say(*in_lines(context.store.namespace, context.shown(asked.preview, args), asked.change))
+            say_aside(*in_lines(context.store.namespace, context.shown(asked.preview, args), asked.change))
         confirm(args)
     done = approve(context.store, asked.job, asked.id, who=context.find_identity(), force=args.force)
     print_fields(done, args)
@@ -348,7 +348,7 @@ def _rename(context: VerbContext, args: argparse.Namespace) -> None:
     job = context.job(args)
     check_reason("rename", args.reason)
     check_rename(context.store, job, args.new_name)
-    _say(f"job {job!r} gets the name {args.new_name!r}, and keeps those that it has; nothing else changes")
+    say_aside(f"job {job!r} gets the name {args.new_name!r}, and keeps those that it has; nothing else changes")
     confirm(args)
     who = context.find_identity().signature
     print_fields(rename(context.store, args.job, args.new_name, reason=args.reason, who=who), args)
@@ -364,7 +364,7 @@ def _adopt(context: VerbContext, args: argparse.Namespace) -> None:
 # ---- asking
 
 
-def _say(*lines: str) -> None:
+def say_aside(*lines: str) -> None:
     """Speak to the person: on stderr, so that stdout holds the result alone."""
     for line in lines:
         print(escaped(line), file=sys.stderr)

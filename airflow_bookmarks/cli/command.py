@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from airflow_bookmarks.cli import change, following, maintenance, read, sharing
+from airflow_bookmarks.cli import backfill, change, following, maintenance, read, sharing
 from airflow_bookmarks.cli.invocation import PROGRAM, Invocation
 from airflow_bookmarks.cli.output import FORMATS
 from airflow_bookmarks.cli.verb import Argument, Verb, VerbContext
@@ -28,6 +28,7 @@ VERBS: tuple[Verb, ...] = (
     *read.VERBS,
     *following.VERBS,
     *change.VERBS,
+    *backfill.VERBS,
     *sharing.VERBS,
     *maintenance.VERBS,
 )

@@ -147,6 +147,23 @@ class ShardsLeftError(BookmarkError):
         self.job, self.done, self.left, self.refused = job, tuple(done), tuple(left), dict(refused)
 
 
+class BackfillStoppedError(BookmarkError):
+    """Raised when a backfill took some jobs back, and was refused at another.
+
+    `done` are the jobs that went back, `left` those that did not, both in order: the refused `job` is the first of the
+    latter, and `error` says why.
+    """
+
+    def __init__(self, job: str, done: Sequence[str], left: Sequence[str], error: BookmarkError) -> None:
+        went = f"these went back: {', '.join(done)}" if done else "no job went back"
+        super().__init__(
+            f"the backfill stopped at job {job!r}: {went}; these did not: {', '.join(left)}. The same backfill again "
+            "goes on with those, and leaves the others as they are, unless they have run since. To take it back, undo "
+            f"those that went back, the last one first: 'airflow-bookmarks undo JOB'. What happened: {error}"
+        )
+        self.job, self.done, self.left, self.error = job, tuple(done), tuple(left), error
+
+
 class PartitionsFailedError(BookmarkError):
     """Raised at the end of a loop over partitions (`job.partitions`) if some failed: these stay where they were.
 

@@ -20,12 +20,13 @@ from airflow_bookmarks.hooks.database import AirflowAccess
 from airflow_bookmarks.store.bookmark_store import open_store
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from boto3.session import Session
 
     from airflow_bookmarks.core.option import Settlement
     from airflow_bookmarks.core.rules.audit import ChangeAudit
+    from airflow_bookmarks.lifecycle.backfill.plan import BackfillPlan
     from airflow_bookmarks.lifecycle.changes.change import Change
     from airflow_bookmarks.sources.relocation import Unverified
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
@@ -54,6 +55,24 @@ class ChangeArguments(TypedDict, total=False):
     force: bool
     expected_version: int | None
     who: str | None
+
+
+class BackfillArguments(TypedDict, total=False):
+    """Keyword arguments that say which jobs go back in a backfill, and how.
+
+    Args:
+        clean: also remove what the undone runs published, of all jobs; their next runs do it, and it can't be undone.
+        downstream: take what reads the jobs along, at any distance. Default True.
+        leave: readers that stay as they are, and with them what reads only those.
+        keep: jobs whose output stays in spite of `clean`.
+        force: take jobs back that a run holds; that run is fenced. Default: refused.
+    """
+
+    clean: bool
+    downstream: bool
+    leave: Collection[str]
+    keep: Collection[str]
+    force: bool
 
 
 class BookmarkHook(BaseHook):
@@ -429,6 +448,67 @@ class BookmarkHook(BaseHook):
         from airflow_bookmarks.lifecycle.changes.change import undo
 
         return undo(self.get_conn(), job, **_terms(**ask)).as_dict()
+
+    def plan_backfill(self, *jobs: str, to: str | None = None, **how: Unpack[BackfillArguments]) -> Row:
+        """Return the plan that takes jobs back with everything downstream of them, in order; nothing is changed.
+
+        Args:
+            jobs: by any of their names.
+            to: the last run to keep: a run number, a run id, a time or `watermark:VALUE`; None: back to before the
+                first run.
+            how: see `BackfillArguments`.
+
+        Raises:
+            JobUnknownError, RunUnknownError, OptionError: there is no such job, or it has no such point.
+            ChangeRefusedError: jobs read each other in a circle.
+        """
+        return self._plan(jobs, to, **how).as_dict(shown=self._shown)
+
+    def backfill(
+        self,
+        *jobs: str,
+        to: str | None = None,
+        reason: str,
+        who: str | None = None,
+        expected_versions: Mapping[str, int] | None = None,
+        **how: Unpack[BackfillArguments],
+    ) -> Row:
+        """Take jobs back with everything downstream of them, each by its own transaction; see `plan_backfill`.
+
+        Args:
+            jobs, to, how: as there.
+            reason: why, for the audit event of each job.
+            who: who asks for it; default: the task.
+            expected_versions: of the jobs in the plan that was looked at; None: as they are now.
+
+        Raises:
+            ChangeRefusedError: a job can't go back; nothing was changed. ChangedMeanwhileError: a job has another
+                version, or others would go back; nothing was changed. BackfillStoppedError: some went back, and
+                another was refused meanwhile.
+        """
+        from airflow_bookmarks.lifecycle.backfill.carry_out import carry_out
+
+        plan, force = self._plan(jobs, to, **how), how.get("force", False)
+        plan.check_versions(expected_versions)
+        return carry_out(self.get_conn(), plan, reason=reason, who=who or _who(), force=force).as_dict()
+
+    def _plan(
+        self,
+        jobs: Sequence[str],
+        to: str | None,
+        *,
+        clean: bool = False,
+        downstream: bool = True,
+        leave: Collection[str] = (),
+        keep: Collection[str] = (),
+        force: bool = False,
+    ) -> BackfillPlan:
+        """Return the plan of a backfill; see `BackfillArguments`. By names, so that a misspelt one is an error."""
+        from airflow_bookmarks.lifecycle.backfill.plan import plan_backfill, roots_at
+
+        store = self.get_conn()
+        roots = roots_at(store, jobs, to, clean=clean)
+        return plan_backfill(store, roots, downstream=downstream, leave=leave, keep=keep, force=force)
 
     def delete(self, job: str, *, typed_name: str, clean: bool = False, **ask: Unpack[ChangeArguments]) -> Row:
         """Delete the bookmark of a job: its next run reads everything; see `reset` for the rest.

@@ -2,21 +2,14 @@
 line and the page, because it is the same code: `lifecycle.changes.change` makes the change,
 `lifecycle.changes.approval` files the request.
 
-A change is made once for a series of tries (a task with its retries). A try signs the audit event of the change, in the
-name of its author, and looks for the marks of its series before it changes anything:
-
-    try 1   looks, changes, and its worker dies before Airflow hears of it
-    try 2   looks, finds the event of try 1, and returns what that did
-
-A try that was taken for dead can change the job only at the version that it saw, so two tries can't both succeed.
-Clearing a task begins a new series: a person asks for the change again.
+A change is made once for a series of tries (`operators.change_series`). A try that was taken for dead can change the
+job only at the version that it saw, so two tries can't both succeed.
 """
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -34,11 +27,10 @@ from airflow_bookmarks.core.errors import (
     ProtectedError,
     RunUnknownError,
 )
-from airflow_bookmarks.core.job import airflow_run_id, check_name
+from airflow_bookmarks.core.job import check_name
 from airflow_bookmarks.core.job_state import SET_STATE, hidden, state_text
 from airflow_bookmarks.core.rules.audit import ChangeAudit, check_reason
 from airflow_bookmarks.core.rules.shard import shard_name
-from airflow_bookmarks.core.text.identity import Signature
 from airflow_bookmarks.core.text.instant import to_text
 from airflow_bookmarks.hooks.bookmark import BookmarkHook
 from airflow_bookmarks.hooks.connection import DEFAULT_CONNECTION
@@ -55,6 +47,7 @@ from airflow_bookmarks.lifecycle.changes.sharded_change import (
 from airflow_bookmarks.lifecycle.history.point import WATERMARK, resolve_point
 from airflow_bookmarks.lifecycle.history.shards import shards_of
 from airflow_bookmarks.links.bookmark import BookmarkLink
+from airflow_bookmarks.operators.change_series import ChangeSeries, change_of
 
 if TYPE_CHECKING:
     from airflow_bookmarks.core.head import Head
@@ -77,43 +70,7 @@ _FINAL = (
     RunUnknownError,
 )
 _RACES = 5
-_TRY = " (try "
 _SHOWN_RUNS = 100  # of a preview: a job may have a hundred thousand, and an XCom is a row in Airflow's database
-
-
-# ---- the tries of a task
-
-
-@dataclass(frozen=True, slots=True)
-class _Series:
-    """The tries of a task since it was triggered or cleared; `first` is the try it began with."""
-
-    run_id: str
-    dag_run: str
-    first: int
-    attempt: int
-
-    @classmethod
-    def of(cls, context: Context, retries: int) -> _Series:
-        ti, dag_run = context["ti"], context["dag_run"]
-        map_index = -1 if ti.map_index is None else ti.map_index
-        # A DAG run that is deleted and made again under its old id counts its tries from 1, and is another one.
-        started = "" if dag_run.start_date is None else f", DAG run of {to_text(dag_run.start_date)}"
-        run_id = airflow_run_id(ti.dag_id, ti.run_id, ti.task_id, map_index)
-        return cls(run_id, started, min(ti.max_tries - retries + 1, ti.try_number), ti.try_number)
-
-    @property
-    def mark(self) -> Signature:
-        """The name under which this try makes a change."""
-        return Signature(f"{self.run_id}{_TRY}{self.attempt}{self.dag_run})", "task")
-
-    def has(self, name: str) -> bool:
-        """Whether this series made a change under `name`: by this try, an earlier one, or a later one, which was begun
-        because this one was taken for dead.
-        """
-        start, end = f"{self.run_id}{_TRY}", f"{self.dag_run})"
-        number = name.removeprefix(start).removesuffix(end)
-        return name == f"{start}{number}{end}" and number.isdecimal() and int(number) >= self.first
 
 
 # ---- the operators
@@ -222,7 +179,7 @@ class BookmarkChangeOperator(BaseOperator):
         if self.is_dry_run:
             return self._look(hook, job, self.build_change(store, job, head))
         expected = _version(job, self.expected_version)
-        series = _Series.of(context, self.retries or 0)
+        series = ChangeSeries.of(context, self.retries or 0)
         races = 0
         while True:
             try:
@@ -245,8 +202,8 @@ class BookmarkChangeOperator(BaseOperator):
         if self.condition is not None and not self._is_met(context, seen):
             log.info("bookmark %s: the condition does not hold; nothing is changed", job)
             return {"job": job, "change": change.kind, "changed": False, "preview": seen}
-        series = _Series.of(context, self.retries or 0)
-        done = [shard for shard in shards if _made(store, shard, series) is not None]
+        series = ChangeSeries.of(context, self.retries or 0)
+        done = [shard for shard in shards if change_of(store, shard, series) is not None]
         expected = _version(job, self.expected_version)
         version = seen["version"] if expected is None else expected + len(done)
         terms = ChangeAudit(reason=self.reason, who=series.mark, force=self.force, expected_version=version)
@@ -254,7 +211,7 @@ class BookmarkChangeOperator(BaseOperator):
         return {**changed.as_dict(), "changed": True}
 
     def _once(
-        self, hook: BookmarkHook, job: str, context: Context, series: _Series, expected: int | None
+        self, hook: BookmarkHook, job: str, context: Context, series: ChangeSeries, expected: int | None
     ) -> dict[str, Any]:
         """Look once and change what was seen.
 
@@ -264,7 +221,7 @@ class BookmarkChangeOperator(BaseOperator):
         store = hook.get_conn()
         # Read the head before the events: an event that comes after that moves the version, and the change is refused.
         head = store.head(job)
-        made = _made(store, job, series) or _requested(store, job, series)
+        made = change_of(store, job, series) or _requested(store, job, series)
         if made is not None:
             return made
         change = self.build_change(store, job, head)
@@ -296,7 +253,7 @@ class BookmarkChangeOperator(BaseOperator):
             f"job {self.job!r}: the condition returned {answer!r}, and True or False was expected. Nothing was changed."
         )
 
-    def _ask(self, hook: BookmarkHook, job: str, change: Change, series: _Series, version: int) -> dict[str, Any]:
+    def _ask(self, hook: BookmarkHook, job: str, change: Change, series: ChangeSeries, version: int) -> dict[str, Any]:
         """File a request for a change of a protected job, in the name that the worker's credentials have."""
         from airflow_bookmarks.lifecycle.changes.present_identity import present_identity
 
@@ -530,30 +487,7 @@ class BookmarkUndoOperator(BookmarkChangeOperator):
 # ---- what an earlier try did
 
 
-def _made(store: BookmarkStore, job: str, series: _Series) -> dict[str, Any] | None:
-    """Return what a try of this series changed, from its audit event; None where none did."""
-    events: Sequence[Mapping[str, Any]] = store.events(job)
-    # What goes with a change, the unlock before a clean, is by the same name and begins no epoch.
-    found = next((e for e in events if "epoch_before" in e and series.has(str(e["who"]))), None)
-    if found is None:
-        return None
-    log.info("bookmark %s: %s has made this change at %s; it is not made again", job, found["who"], found["at"])
-    before, after = found["watermarks_before"], found["watermarks_after"]
-    return {
-        "job": job,
-        "change": found["kind"],
-        "to_run": found["to_run"],
-        "undone_run_count": None,
-        "files_to_clean": None,
-        "outputs_to_clean": None,
-        "epoch": {"before": found["epoch_before"], "after": found["epoch_after"]},
-        "version": {"before": found["version_before"], "after": found["version_before"] + 1},
-        "watermarks": {ctx: {"before": before.get(ctx), "after": after.get(ctx)} for ctx in sorted({*before, *after})},
-        "changed": True,
-    }
-
-
-def _requested(store: BookmarkStore, job: str, series: _Series) -> dict[str, Any] | None:
+def _requested(store: BookmarkStore, job: str, series: ChangeSeries) -> dict[str, Any] | None:
     """Return what a try of this series asked for; None where none did."""
     for asked in requests(store, job, with_closed=True):
         if series.has(asked.why.rpartition("[")[2].removesuffix("]")):

@@ -29,6 +29,7 @@ from airflow_bookmarks.lifecycle.changes.preview import ChangePreview, preview
 from airflow_bookmarks.lifecycle.history.sharded_point import changes_of_shards
 from airflow_bookmarks.lifecycle.history.shards import shards_of
 from airflow_bookmarks.lifecycle.history.snapshot import HistorySnapshot
+from airflow_bookmarks.lifecycle.history.timeline_switch import cleans_more
 from airflow_bookmarks.lifecycle.inspect.runs import total
 from airflow_bookmarks.store.transitions.importing import check_unclaimed
 from airflow_bookmarks.store.transitions.naming import resolve_name
@@ -227,7 +228,7 @@ def _look(store: BookmarkStore, job: str, shards: Sequence[str], change: Change)
     seen: dict[str, ChangePreview] = {}
     for shard, own in changes.items():
         looked = preview(store, shard, own)
-        if not _stands(store, shard, heads[shard], own, looked):
+        if not stands(store, shard, heads[shard], own, looked):
             seen[shard] = looked
     versions = sum(seen[shard].version if shard in seen else head.version for shard, head in heads.items())
     unchanged = tuple(shard for shard in heads if shard not in seen)
@@ -255,12 +256,12 @@ def _changes(store: BookmarkStore, job: str, heads: Mapping[str, Head], change: 
     return {shard: replace(wanted[shard], contexts=names) for shard, names in own.items() if names}
 
 
-def _stands(store: BookmarkStore, shard: str, head: Head, change: Change, seen: ChangePreview) -> bool:
-    """Whether a shard already stands where the change would take it."""
-    to_do = seen.undone or seen.unreadable or seen.to_clean or seen.sinks_to_clean
-    if head.lease is not None or to_do or seen.version != head.version:
+def stands(store: BookmarkStore, job: str, head: Head, change: Change, seen: ChangePreview) -> bool:
+    """Whether a job already stands where a reset or rewind would take it."""
+    if head.lease is not None or seen.undone or seen.unreadable or seen.version != head.version:
         return False
-    return replace(change, clean=False).switch(HistorySnapshot(store, shard, head), {}).contexts == head.contexts
+    switch = change.switch(HistorySnapshot(store, job, head), {})
+    return switch.contexts == head.contexts and not cleans_more(store, head, switch)
 
 
 # ---- what is refused, before anything is changed

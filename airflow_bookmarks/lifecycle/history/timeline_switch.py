@@ -240,6 +240,16 @@ def outputs_to_clean(switch: TimelineSwitch) -> int:
     return 0 if listed is None else len({(part.sink, part.output) for part in listed.parts})
 
 
+def cleans_more(store: BookmarkStore, head: Head, switch: TimelineSwitch) -> bool:
+    """Whether a switch lists something for removal that is not to be removed anyway."""
+    listed = _listed(switch)
+    if listed is None:
+        return False
+    due = CleanList() if head.cleaning is None else CleanList.decode(store.blobs.get(head.cleaning))
+    are_listed = set(listed.files) <= set(due.files) and set(listed.folders) <= set(due.folders)
+    return not (are_listed and all(part in due.parts for part in listed.parts))
+
+
 def _listed(switch: TimelineSwitch) -> CleanList | None:
     if switch.cleaning is None:
         return None

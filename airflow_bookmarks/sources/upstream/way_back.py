@@ -48,15 +48,19 @@ def way_back(store: StateReader, job: str, upstream: str, target: int) -> str:
             f"{_NO_CLEAN}"
         )
     if gone:
-        return (
-            f"By hand only a reset fits, because its runs up to {gone} were collected, and the one to go back to is "
-            f"among them: empty its target, then 'airflow-bookmarks reset {job} --reason \"...\"'; it reads everything "
-            "again"
-        )
+        return f"By hand {only_a_reset_fits(job, gone)}"
     return (
         f"By hand only a reset fits, because each of its runs has read further than run {target} of {upstream!r}: "
         f"'airflow-bookmarks reset {job} --clean --reason \"...\"'; {_CLEAN} it published{_NO_CLEAN}; it reads "
         "everything again"
+    )
+
+
+def only_a_reset_fits(job: str, gone: int) -> str:
+    """Say that the run to which a consumer would go back was collected, and how a person goes on."""
+    return (
+        f"only a reset fits, because its runs up to {gone} were collected, and the one to go back to is among them: "
+        f"empty its target, then 'airflow-bookmarks reset {job} --reason \"...\"'; it reads everything again"
     )
 
 

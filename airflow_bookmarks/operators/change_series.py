@@ -1,0 +1,87 @@
+"""The tries of a task that changes jobs: each change is made once for a task with its retries.
+
+A try signs the audit event of a change, in the name of its author, and looks for the marks of its series before it
+changes anything:
+
+    try 1   looks, changes, and its worker dies before Airflow hears of it
+    try 2   looks, finds the event of try 1, and returns what that did
+
+Clearing a task begins a new series: a person asks for the change again.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from airflow_bookmarks.core.job import airflow_run_id
+from airflow_bookmarks.core.text.identity import Signature
+from airflow_bookmarks.core.text.instant import to_text
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from airflow.sdk import Context
+
+    from airflow_bookmarks.store.bookmark_store import BookmarkStore
+
+log = logging.getLogger(__name__)
+
+_TRY = " (try "
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeSeries:
+    """The tries of a task since it was triggered or cleared; `first` is the try it began with, `attempt` this one."""
+
+    run_id: str
+    dag_run: str
+    first: int
+    attempt: int
+
+    @classmethod
+    def of(cls, context: Context, retries: int) -> ChangeSeries:
+        """Return the series of the try that has this context, of a task with so many retries."""
+        ti, dag_run = context["ti"], context["dag_run"]
+        map_index = -1 if ti.map_index is None else ti.map_index
+        # A DAG run that is deleted and made again under its old id counts its tries from 1, and is another one.
+        started = "" if dag_run.start_date is None else f", DAG run of {to_text(dag_run.start_date)}"
+        run_id = airflow_run_id(ti.dag_id, ti.run_id, ti.task_id, map_index)
+        return cls(run_id, started, min(ti.max_tries - retries + 1, ti.try_number), ti.try_number)
+
+    @property
+    def mark(self) -> Signature:
+        """The name under which this try makes a change."""
+        return Signature(f"{self.run_id}{_TRY}{self.attempt}{self.dag_run})", "task")
+
+    def has(self, name: str) -> bool:
+        """Whether this series made a change under `name`: by this try, an earlier one, or a later one, which was begun
+        because this one was taken for dead.
+        """
+        start, end = f"{self.run_id}{_TRY}", f"{self.dag_run})"
+        number = name.removeprefix(start).removesuffix(end)
+        return name == f"{start}{number}{end}" and number.isdecimal() and int(number) >= self.first
+
+
+def change_of(store: BookmarkStore, job: str, series: ChangeSeries) -> dict[str, Any] | None:
+    """Return what a try of this series changed, from its audit event; None where none did."""
+    events: Sequence[Mapping[str, Any]] = store.events(job)
+    # What goes with a change, the unlock before a clean, is by the same name and begins no epoch.
+    found = next((e for e in events if "epoch_before" in e and series.has(str(e["who"]))), None)
+    if found is None:
+        return None
+    log.info("bookmark %s: %s has made this change at %s; it is not made again", job, found["who"], found["at"])
+    before, after = found["watermarks_before"], found["watermarks_after"]
+    return {
+        "job": job,
+        "change": found["kind"],
+        "to_run": found["to_run"],
+        "undone_run_count": None,
+        "files_to_clean": None,
+        "outputs_to_clean": None,
+        "epoch": {"before": found["epoch_before"], "after": found["epoch_after"]},
+        "version": {"before": found["version_before"], "after": found["version_before"] + 1},
+        "watermarks": {ctx: {"before": before.get(ctx), "after": after.get(ctx)} for ctx in sorted({*before, *after})},
+        "changed": True,
+    }
