@@ -35,11 +35,11 @@ class Place:
         return page
 
     def _begin(self, page: Page) -> None:
-        changes = page.get_by_role("group", name="Changes of the job")
+        changes = page.get_by_role("group", name="Change this job")
         changes.get_by_role("button", name=self.change, exact=True).click()
         dialog = page.get_by_role("dialog")
         if self.change == "Rewind":
-            dialog.get_by_label("Back to after run").select_option("20")
+            dialog.get_by_label("Keep runs up to and including").select_option("20")
         if self.change == "Set":  # nothing is chosen before a person does, and this choice has the strongest words
             dialog.get_by_text("Now: ").click()
         if self.change in ("Share", "Hand over"):
@@ -47,7 +47,7 @@ class Place:
         if self.change == "Hand over":
             dialog.get_by_text("Another DAG: ").click()
         if self.change != "Protect":
-            expect(dialog.get_by_text("For version")).to_be_visible()
+            expect(dialog.get_by_text("Based on version")).to_be_visible()
 
 
 def _tab(name: str, shows: str, job: str = past.CLEAN) -> Place:
@@ -60,7 +60,7 @@ def _dialog(name: str, job: str = past.CLEAN) -> Place:
 
 PLACES = (
     Place("jobs", shows=past.RAW),
-    Place("jobs-none", {"search": "nothing of the kind"}, shows="No job matches"),
+    Place("jobs-none", {"search": "nothing of the kind"}, shows="No matching jobs"),
     _tab("overview", past.CLEAN),
     _tab("runs", "PUBLISHED"),
     _tab("charts", past.CLEAN),

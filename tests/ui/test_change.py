@@ -18,7 +18,7 @@ WHY = "May was read in the wrong time zone"
 def begin(come: Visit, job: str, change: str) -> Locator:
     """Open the dialog of a change; return it."""
     page = come.open(job=job)
-    page.get_by_role("group", name="Changes of the job").get_by_role("button", name=change, exact=True).click()
+    page.get_by_role("group", name="Change this job").get_by_role("button", name=change, exact=True).click()
     dialog = page.get_by_role("dialog")
     expect(dialog.get_by_role("heading", name=change)).to_contain_text(job)
     return dialog
@@ -27,7 +27,7 @@ def begin(come: Visit, job: str, change: str) -> Locator:
 def told(dialog: Locator) -> Locator:
     """Return the preview, once it is there."""
     preview = dialog.get_by_test_id("change-preview")
-    expect(preview.get_by_text("For version")).to_be_visible()
+    expect(preview.get_by_text("Based on version")).to_be_visible()
     return preview
 
 
@@ -57,13 +57,13 @@ def test_rewind_shows_what_it_would_do_and_does_that(visitors: Visitors, world: 
     job = "trials.rewind"
     before = world.store.head(job)
     dialog = begin(visitors(), job, "Rewind")
-    dialog.get_by_label("Back to after run").select_option("2")
+    dialog.get_by_label("Keep runs up to and including").select_option("2")
 
     preview = told(dialog)
 
     expect(preview).to_contain_text("2 runs: 3, 4")
     expect(preview).to_contain_text("2 files")
-    expect(preview).to_contain_text("The output would contain duplicate rows")
+    expect(preview).to_contain_text("This will duplicate rows")
     assert world.store.head(job) == before, "a preview changes nothing"
     confirm(dialog, job, "Rewind to run 2")
     expect(done(dialog)).to_contain_text(f"Rewind of job '{job}' is made")
@@ -96,8 +96,8 @@ def test_page_behind_the_dialog_shows_at_once_what_was_done(visitors: Visitors, 
 def test_clean_is_offered_where_rows_would_come_twice_and_names_the_files(visitors: Visitors, world: World) -> None:
     job = "trials.clean"
     dialog = begin(visitors(), job, "Reset")
-    told(dialog).get_by_role("button", name="Remove it too").click()
-    expect(dialog.get_by_label("Also remove what the undone runs wrote")).to_be_checked()
+    told(dialog).get_by_role("button", name="Remove their output").click()
+    expect(dialog.get_by_label("Remove the undone runs' output to avoid duplicates")).to_be_checked()
 
     expect(told(dialog)).to_contain_text("4 files, by the next run")
     confirm(dialog, job, "Reset the job")
@@ -110,7 +110,7 @@ def test_set_moves_one_context_to_where_one_says(visitors: Visitors, world: Worl
     job = "trials.set"
     dialog = begin(visitors(), job, "Set")
     dialog.get_by_text("A time", exact=True).click()
-    dialog.get_by_label("Time, in your zone").fill("2026-01-02T03:04:05")
+    dialog.get_by_label("Time, in your time zone").fill("2026-01-02T03:04:05")
 
     told(dialog)
     confirm(dialog, job, "Set raw to 2026-01-02T03:04:05.000Z")
@@ -152,7 +152,7 @@ def test_deleted_job_is_in_the_list_no_more(visitors: Visitors, world: World) ->
 
     page = come.open(search=job)
 
-    expect(page.get_by_text("No job matches")).to_be_visible()
+    expect(page.get_by_text("No matching jobs")).to_be_visible()
     assert [event["kind"] for event in world.store.events(job)] == ["delete"]
 
 
@@ -184,10 +184,10 @@ def test_job_that_a_run_holds_is_taken_from_it_only_when_one_says_so(visitors: V
     dialog.get_by_label("Reason").fill(WHY)
     dialog.get_by_label("Type the name of the job").fill(job)
     send = dialog.get_by_role("button", name="Reset the job", exact=True)
-    expect(dialog.get_by_text("holds the job")).to_be_visible()
+    expect(dialog.get_by_text("is using this job")).to_be_visible()
     expect(send).to_be_disabled()
 
-    dialog.get_by_text("Take the job away from that run").click()
+    dialog.get_by_text("Stop that run from committing").click()
     send.click()
 
     done(dialog)
@@ -203,14 +203,14 @@ def test_protected_job_takes_one_person_who_asks_and_another_who_approves(visito
     assert world.store.head(job).protected
     asking = visitors("user")
     dialog = begin(asking, job, "Rewind")
-    dialog.get_by_label("Back to after run").select_option("3")
+    dialog.get_by_label("Keep runs up to and including").select_option("3")
     told(dialog)
-    confirm(dialog, job, "Ask for approval: rewind to run 3")
+    confirm(dialog, job, "Request: rewind to run 3")
     done(dialog)
     close(dialog)
     epoch = world.store.head(job).epoch
     mine = asking.page.get_by_test_id("request").filter(has_text="Rewind to run 3")
-    expect(mine.get_by_role("button", name="Take it back")).to_be_visible()
+    expect(mine.get_by_role("button", name="Withdraw")).to_be_visible()
     expect(mine.get_by_role("button", name="Approve")).to_have_count(0)
 
     page = visitors("op").open(job=job)
@@ -219,7 +219,7 @@ def test_protected_job_takes_one_person_who_asks_and_another_who_approves(visito
     expect(dialog).to_contain_text(WHY)
     dialog.get_by_role("button", name="Rewind to run 3", exact=True).click()
 
-    expect(done(dialog)).to_contain_text("Asked for by user, approved by op.")
+    expect(done(dialog)).to_contain_text("Requested by user, approved by op.")
     head = world.store.head(job)
     assert (head.epoch, head.contexts["raw"].run.number, head.protected) == (epoch + 1, 3, True)
 
@@ -229,7 +229,7 @@ def test_request_is_turned_down_with_a_reason(visitors: Visitors, world: World) 
     protect(visitors("admin"), job)
     dialog = begin(visitors("user"), job, "Reset")
     told(dialog)
-    confirm(dialog, job, "Ask for approval: reset the job")
+    confirm(dialog, job, "Request: reset the job")
     done(dialog)
     epoch = world.store.head(job).epoch
 
@@ -262,7 +262,7 @@ def test_damaged_request_is_shown_beside_one_that_can_be_approved(
     expect(damaged.get_by_role("button")).to_have_count(0)
     assert damaged.inner_text().count("Ask for the change anew") == 1
     assert ("EVENT" in damaged.inner_text()) is sees_the_item
-    expect(sound).to_contain_text("ann asked for it")
+    expect(sound).to_contain_text("Requested by ann")
     expect(sound.get_by_role("button", name="Approve")).to_have_count(int(may_approve))
 
 
@@ -271,7 +271,7 @@ def test_second_of_two_who_change_at_once_is_shown_what_the_first_did(visitors: 
     first, second = visitors("admin"), visitors("user")
     second.expected.add(409)
     early, late = begin(first, job, "Rewind"), begin(second, job, "Reset")
-    early.get_by_label("Back to after run").select_option("1")
+    early.get_by_label("Keep runs up to and including").select_option("1")
     told(early)
     told(late)
     confirm(early, job, "Rewind to run 1")
@@ -280,13 +280,13 @@ def test_second_of_two_who_change_at_once_is_shown_what_the_first_did(visitors: 
 
     confirm(late, job, "Reset the job")
 
-    alert = late.get_by_role("alert").filter(has_text="The job changed meanwhile")
-    expect(alert).to_contain_text(f"You looked at version {version - 1}; it is at version {version} now.")
+    alert = late.get_by_role("alert").filter(has_text="The job has changed since your preview")
+    expect(alert).to_contain_text(f"You previewed version {version - 1}; the job is now at version {version}.")
     expect(alert).to_contain_text("rewind to run 1")
     expect(alert).to_contain_text("admin")
     assert world.store.head(job).version == version
-    alert.get_by_role("button", name="Look at the new preview").click()
-    expect(told(late)).to_contain_text(f"For version {version} of the job.")
+    alert.get_by_role("button", name="Refresh preview").click()
+    expect(told(late)).to_contain_text(f"Based on version {version} of the job.")
     late.get_by_role("button", name="Reset the job", exact=True).click()
     done(late)
     assert world.store.head(job).version == version + 1
@@ -299,7 +299,7 @@ def test_second_of_two_who_change_at_once_is_shown_what_the_first_did(visitors: 
 def test_viewer_is_told_why_there_is_nothing_to_click(visitors: Visitors, job: str) -> None:
     page: Page = visitors("viewer").open(job=job)
 
-    expect(page.get_by_text("You may look at this job and not change it.")).to_be_visible()
-    expect(page.get_by_role("group", name="Changes of the job")).to_have_count(0)
+    expect(page.get_by_text("You can view but not change this job.")).to_be_visible()
+    expect(page.get_by_role("group", name="Change this job")).to_have_count(0)
     for name in ("Reset", "Rewind", "Set", "Undo", "Protect", "Share", "Hand over", "Delete", "Approve", "Reject"):
         expect(page.get_by_test_id("bookmarks").get_by_role("button", name=name)).to_have_count(0)

@@ -78,7 +78,7 @@ def job(far: Far) -> Iterator[str]:
 def test_store_without_a_job_says_how_one_comes_about(visitors: Visitors, far: Far) -> None:
     page = visitors(to=far.server).open()
 
-    expect(page.get_by_text("No job has a bookmark yet")).to_be_visible()
+    expect(page.get_by_text("No bookmarks yet")).to_be_visible()
     expect(page.get_by_text("BookmarkSparkSubmitOperator")).to_be_visible()
 
 

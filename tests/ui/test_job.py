@@ -99,7 +99,7 @@ def test_next_run_and_lag_are_looked_up_when_one_asks(visitors: Visitors) -> Non
     expect(table(page, "What the next run would read")).to_have_count(0)
 
     for region in ("Next run", "Lag"):
-        page.get_by_role("button", name=f"Look now: {region}").click()
+        page.get_by_role("button", name=f"Check now: {region}").click()
 
     expect(table(page, "What the next run would read")).to_contain_text("flights.raw, runs 12 to 25")
     expect(page.get_by_role("tabpanel").get_by_text("LAGGING").first).to_be_visible()
@@ -191,11 +191,13 @@ def test_run_over_a_table_lists_its_data_files_or_says_why_not(visitors: Visitor
     drawer = page.get_by_role("dialog")
 
     table(page, "Runs of the job").get_by_role("button", name=re.compile(r"^2\s*open")).click()
-    expect(drawer.get_by_role("table", name="Files that run 2 has read")).to_contain_text(newest)
+    expect(drawer.get_by_role("table", name="Files read by run 2")).to_contain_text(newest)
     page.keyboard.press("Escape")
     table(page, "Runs of the job").get_by_role("button", name=re.compile(r"^1\s*open")).click()
 
-    expect(drawer).to_contain_text("orders: what it read of the table is no list of files. It is shown above.")
+    expect(drawer).to_contain_text(
+        "orders: this run's read of the table has no file list. What it read is shown above."
+    )
     expect(drawer).not_to_contain_text("Something went wrong")
 
 
@@ -205,7 +207,7 @@ def test_partitions_are_looked_up_with_those_that_fail_first(visitors: Visitors,
     read_by_region(world.store, job, orders, "us", identity=world.identity(job), environment=world.environment)
     page = visitors().open(job=job)
 
-    page.get_by_role("button", name="Look now: Partitions").click()
+    page.get_by_role("button", name="Check now: Partitions").click()
 
     first = table(page, "Partitions of the job").get_by_role("row").nth(1)
     expect(first).to_contain_text("region='us'")

@@ -16,7 +16,7 @@ from tests.ui.world import World
 
 pytestmark = [pytest.mark.airflow, pytest.mark.slow, pytest.mark.xdist_group("page")]
 
-TABLE = "Jobs and where their bookmarks stand"
+TABLE = "Jobs and their bookmarks"
 
 
 def rows(page: Page) -> Locator:
@@ -84,7 +84,7 @@ def test_failed_job_stands_first_with_its_error_and_since_when(visitors: Visitor
     told = page.get_by_role("banner").or_(page.locator("header")).get_by_role("status")
     expect(told.first).to_contain_text("FAILED")
     expect(told.first).to_contain_text("ExecutorLostFailure (exit code 137)")
-    expect(told.first.get_by_role("link", name="Log of the task")).to_be_visible()
+    expect(told.first.get_by_role("link", name="Task log")).to_be_visible()
 
 
 def test_count_of_a_health_shows_these_jobs_alone_and_the_address_keeps_it(visitors: Visitors) -> None:
@@ -145,7 +145,7 @@ def test_slash_leads_to_the_search(visitors: Visitors) -> None:
 def test_filter_shows_the_jobs_of_one_state(visitors: Visitors) -> None:
     page = visitors().open()
 
-    page.get_by_label("State of the jobs").select_option("EXPIRED")
+    page.get_by_label("Filter by state").select_option("EXPIRED")
 
     expect(rows(page)).to_have_count(1)
     expect(row(page, past.EXPIRED)).to_be_visible()
@@ -154,7 +154,7 @@ def test_filter_shows_the_jobs_of_one_state(visitors: Visitors) -> None:
 
 def test_what_matches_nothing_says_so_and_is_cleared_by_a_click(visitors: Visitors, world: World) -> None:
     page = visitors().open(search="nothing of the kind", state="NEW")
-    expect(page.get_by_text("No job matches")).to_be_visible()
+    expect(page.get_by_text("No matching jobs")).to_be_visible()
 
     page.get_by_role("button", name="Clear search and filters").click()
 
@@ -189,7 +189,7 @@ def test_pages_turn_and_the_address_keeps_the_page(visitors: Visitors, world: Wo
 
 def test_page_that_the_list_has_no_more_says_so(visitors: Visitors) -> None:
     page = visitors().open(page=7)
-    expect(page.get_by_text("There is no page 7")).to_be_visible()
+    expect(page.get_by_text("Page 7 is out of range")).to_be_visible()
 
     page.get_by_role("button", name="Show the first page").click()
 

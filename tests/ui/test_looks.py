@@ -86,7 +86,7 @@ def test_job_and_dialog_are_reached_by_keyboard_alone_and_the_way_back_too(visit
     _tab_to(page, "Reset")
     page.keyboard.press("Enter")
     dialog = page.get_by_role("dialog")
-    expect(dialog.get_by_text("For version")).to_be_visible()
+    expect(dialog.get_by_text("Based on version")).to_be_visible()
     assert page.evaluate("document.activeElement.closest('[role=dialog]') !== null")
 
     page.keyboard.press("Escape")

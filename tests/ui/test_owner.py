@@ -26,7 +26,7 @@ def test_job_is_shared_and_taken_back(visitors: Visitors, world: World, server: 
     dialog = begin(come, job, "Share")
     expect(dialog.get_by_label("DAG").first).to_have_value("")
     type_dag(dialog, "flights")
-    expect(told(dialog)).to_contain_text("nobody now, then flights")
+    expect(told(dialog)).to_contain_text("none now; flights afterwards")
     assert world.store.head(job).shared_with == (), "a preview changes nothing"
 
     confirm(dialog, job, "Share with DAG flights")
@@ -39,7 +39,7 @@ def test_job_is_shared_and_taken_back(visitors: Visitors, world: World, server: 
     expect(dialog.get_by_role("radio")).to_have_count(1)
     expect(dialog.get_by_role("radio", checked=True)).to_have_count(0)
     dialog.get_by_text("flights", exact=True).click()
-    expect(told(dialog)).to_contain_text("flights now, then nobody")
+    expect(told(dialog)).to_contain_text("flights now; none afterwards")
     confirm(dialog, job, "Stop sharing with DAG flights")
     done(dialog)
     assert world.store.head(job).shared_with == ()
@@ -53,13 +53,13 @@ def test_job_is_handed_over_once_one_has_said_what_the_other_dag_is(visitors: Vi
     dialog = begin(visitors(), job, "Hand over")
     type_dag(dialog, "billing")
     expect(dialog.get_by_role("radio", checked=True)).to_have_count(0)
-    expect(dialog.get_by_test_id("change-preview")).to_contain_text("Choose what that DAG is first.")
+    expect(dialog.get_by_test_id("change-preview")).to_contain_text("First choose what this DAG is.")
     expect(dialog.get_by_test_id("change-send")).to_be_disabled()
 
     dialog.get_by_text("Another DAG: ").click()
 
-    expect(told(dialog)).to_contain_text("trials now, then billing, trials")
-    expect(told(dialog)).to_contain_text("Runs of DAG trials are refused from then on")
+    expect(told(dialog)).to_contain_text("trials now; billing, trials afterwards")
+    expect(told(dialog)).to_contain_text("Runs of DAG trials will be refused")
     confirm(dialog, job, "Hand over to DAG billing")
     expect(done(dialog)).to_contain_text("belongs to DAG 'billing'")
     assert world.store.head(job).owner == "billing"
@@ -77,13 +77,13 @@ def test_second_of_two_who_share_at_once_is_shown_what_the_first_did(visitors: V
 
     confirm(dialog, job, "Share with DAG flights")
 
-    alert = dialog.get_by_role("alert").filter(has_text="The job changed meanwhile")
+    alert = dialog.get_by_role("alert").filter(has_text="The job has changed since your preview")
     expect(alert).to_contain_text("Nothing was changed.")
     expect(alert).to_contain_text("share with DAG crew")
     expect(alert).to_contain_text("somebody else")
     assert world.store.head(job).shared_with == ("crew",)
-    alert.get_by_role("button", name="Look at the new preview").click()
-    expect(told(dialog)).to_contain_text("crew now, then crew, flights")
+    alert.get_by_role("button", name="Refresh preview").click()
+    expect(told(dialog)).to_contain_text("crew now; crew, flights afterwards")
     dialog.get_by_role("button", name="Share with DAG flights", exact=True).click()
     done(dialog)
     assert world.store.head(job).shared_with == ("crew", "flights")
@@ -97,7 +97,7 @@ def test_dag_that_is_not_there_is_pointed_out_and_what_is_so_already_is_refused(
     come.expected.add(409)
     dialog = begin(come, job, "Share")
     type_dag(dialog, "fligths")
-    expect(told(dialog)).to_contain_text("There is no DAG fligths that you may look at")
+    expect(told(dialog)).to_contain_text("DAG fligths not found or not visible to you")
 
     type_dag(dialog, "trials")
 
@@ -113,15 +113,15 @@ def test_protected_job_is_shared_by_two_people(visitors: Visitors, world: World)
     dialog = begin(visitors("user"), job, "Share")
     type_dag(dialog, "flights")
     expect(told(dialog)).to_contain_text("The job is protected")
-    confirm(dialog, job, "Ask for approval: share with DAG flights")
+    confirm(dialog, job, "Request: share with DAG flights")
     done(dialog)
     assert world.store.head(job).shared_with == ()
 
     page = visitors("op").open(job=job)
     page.get_by_test_id("request").get_by_role("button", name="Approve").click()
     dialog = page.get_by_role("dialog")
-    expect(dialog).to_contain_text(f"From then on runs of DAG flights may take job {job} too.")
+    expect(dialog).to_contain_text(f"DAG flights will be allowed to run job {job} too.")
     dialog.get_by_role("button", name="Share the job with DAG flights", exact=True).click()
 
-    expect(done(dialog)).to_contain_text("Asked for by user, approved by op.")
+    expect(done(dialog)).to_contain_text("Requested by user, approved by op.")
     assert world.store.head(job).shared_with == ("flights",)

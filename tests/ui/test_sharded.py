@@ -32,7 +32,7 @@ def test_sharded_job_is_one_row_and_leads_to_its_shards_and_back(visitors: Visit
     shards = page.get_by_role("region", name="Virtual shards of the job")
     for name in names(JOB):
         expect(shards.get_by_role("link", name=name)).to_be_visible()
-    expect(page.get_by_text("You may look at this job and not change it.")).to_be_visible()
+    expect(page.get_by_text("You can view but not change this job.")).to_be_visible()
     shards.get_by_role("link", name=names(JOB)[1]).click()
     expect(page.get_by_role("heading", name=names(JOB)[1])).to_be_visible()
     expect(page.get_by_role("tab", name="Runs")).to_be_visible()
@@ -64,9 +64,9 @@ def test_whole_job_is_rewound_to_what_one_types(visitors: Visitors, world: World
     job = "trials.split_rewind"
     at = next(iter(world.store.runs(names(job)[-1]))).committed_at or ""
     dialog = begin(visitors(), job, "Rewind")
-    point = dialog.get_by_label("Back to after")
+    point = dialog.get_by_label("Keep runs up to and including")
     expect(point).to_have_value("")
-    expect(dialog.get_by_test_id("change-preview")).to_contain_text("Choose a run id or a time first.")
+    expect(dialog.get_by_test_id("change-preview")).to_contain_text("First choose a run id or a time.")
     expect(dialog.get_by_test_id("change-send")).to_be_disabled()
 
     point.fill(at)
@@ -82,7 +82,7 @@ def test_point_that_is_none_is_refused_before_anything_is_changed(visitors: Visi
     come.expected.add(422)
     dialog = begin(come, JOB, "Rewind")
 
-    dialog.get_by_label("Back to after").fill("3")
+    dialog.get_by_label("Keep runs up to and including").fill("3")
 
     expect(dialog.get_by_test_id("change-preview")).to_contain_text("Nothing was read or changed.")
     expect(dialog.get_by_test_id("change-send")).to_be_disabled()
@@ -92,7 +92,7 @@ def test_point_that_is_none_is_refused_before_anything_is_changed(visitors: Visi
 def test_shards_offer_no_change_of_their_owner_alone(visitors: Visitors) -> None:
     come = visitors()
     page = come.open(job=names(JOB)[0])
-    changes = page.get_by_role("group", name="Changes of the job")
+    changes = page.get_by_role("group", name="Change this job")
     expect(changes.get_by_role("button", name="Reset")).to_be_visible()
     expect(changes.get_by_role("button", name="Share")).to_have_count(0)
 

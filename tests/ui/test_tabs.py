@@ -31,7 +31,7 @@ def test_tabs_of_dag_and_task_show_their_own_jobs_without_a_reload(visitors: Vis
     page.get_by_role("link", name="flights", exact=True).first.click()
     expect(page).to_have_url(re.compile("/dags/flights"))
     tab(page)
-    expect(page.get_by_role("heading", name="3 jobs of this DAG")).to_be_visible()
+    expect(page.get_by_role("heading", name="3 jobs in this DAG")).to_be_visible()
     for job in (past.RAW, past.CLEAN, past.REPORT):
         expect(page.get_by_role("link", name=job, exact=True)).to_be_visible()
     expect(page.get_by_role("link", name=past.REWOUND, exact=True)).to_have_count(0)
@@ -41,7 +41,7 @@ def test_tabs_of_dag_and_task_show_their_own_jobs_without_a_reload(visitors: Vis
     expect(page).to_have_url(re.compile(r"/dags/flights/.*job=flights\.report"))
 
     page.go_back()
-    expect(page.get_by_role("heading", name="3 jobs of this DAG")).to_be_visible()
+    expect(page.get_by_role("heading", name="3 jobs in this DAG")).to_be_visible()
     page.get_by_role("button", name="Browse").click()
     page.get_by_role("menuitem", name="Bookmarks").click()
     expect(page.get_by_role("heading", name=re.compile(r"^\d+ jobs$"))).to_be_visible()
@@ -51,17 +51,17 @@ def test_tabs_of_dag_and_task_show_their_own_jobs_without_a_reload(visitors: Vis
 def test_tab_of_a_dag_is_there_after_a_reload(visitors: Visitors) -> None:
     come = visitors()
     page = come.open("dags/flights/plugin/bookmarks_dag")
-    expect(page.get_by_role("heading", name="3 jobs of this DAG")).to_be_visible()
+    expect(page.get_by_role("heading", name="3 jobs in this DAG")).to_be_visible()
 
     page.reload()
 
-    expect(page.get_by_role("heading", name="3 jobs of this DAG")).to_be_visible()
+    expect(page.get_by_role("heading", name="3 jobs in this DAG")).to_be_visible()
 
 
 @pytest.mark.parametrize(
     ("path", "says"),
     [
-        ("dags/without_jobs/plugin/bookmarks_dag", "No task of this DAG has a bookmark yet"),
+        ("dags/without_jobs/plugin/bookmarks_dag", "No task in this DAG has a bookmark yet"),
         ("dags/without_jobs/tasks/nothing/plugin/bookmarks_task", "This task has no bookmark yet"),
     ],
 )

@@ -146,7 +146,7 @@ def _request(
         details = {**_details_of(spec), "reason": body.reason, "request": made.id}
         is_noted = _note("bookmark.request", found, person, details)
         until = f"{made.valid_until:%Y-%m-%d %H:%M} UTC"
-        said = f"a {spec.kind} of job {found.key!r} is asked for; another person has to approve it until {until}"
+        said = f"a {spec.kind} of job {found.key!r} is requested; someone else must approve it by {until}"
         result = Requested(
             request=request_row(made, person, may_change=True, hides_state=hook.hides_state),
             said=said,
@@ -263,7 +263,7 @@ def _details_of(spec: Change) -> dict[str, Any]:
 def _in_words(result: dict[str, Any]) -> str:
     job, kind = result["job"], result["change"]
     if "protected" in result:
-        how = "protected: a change needs a second person" if result["protected"] else "not protected any more"
+        how = "protected: a change needs a second person's approval" if result["protected"] else "no longer protected"
         return f"job {job!r} is {how}"
     if "owner" in result:
         shared = ", ".join(map(repr, result["shared_with"]))
@@ -273,7 +273,7 @@ def _in_words(result: dict[str, Any]) -> str:
     undone, clean, sinks = result["undone_run_count"], result["files_to_clean"], result["outputs_to_clean"]
     runs = f"{undone} run{'' if undone == 1 else 's'} undone" if undone else "no run undone"
     told_files = [f"{clean} file{'' if clean == 1 else 's'}"] if clean else []
-    elsewhere = f"what {sinks} output{'' if sinks == 1 else 's'} in other sinks hold{'s' if sinks == 1 else ''}"
+    elsewhere = f"rows of {sinks} output{'' if sinks == 1 else 's'} in other sinks"
     removed = " and ".join([*told_files, *([elsewhere] if sinks else [])])
     files = f", {removed} to be removed by the next run" if removed else ""
     if "by_shard" in result:

@@ -123,8 +123,8 @@ def test_change_is_made_and_leaves_an_event_and_a_row_in_the_log(
     [
         (0, 0, ""),
         (1, 0, ", 1 file to be removed by the next run"),
-        (0, 1, ", what 1 output in other sinks holds to be removed by the next run"),
-        (3, 2, ", 3 files and what 2 outputs in other sinks hold to be removed by the next run"),
+        (0, 1, ", rows of 1 output in other sinks to be removed by the next run"),
+        (3, 2, ", 3 files and rows of 2 outputs in other sinks to be removed by the next run"),
     ],
 )
 def test_change_says_what_the_next_run_removes(files: int, outputs: int, said: str) -> None:
@@ -378,7 +378,7 @@ def test_request_is_rejected_and_protection_ends_by_a_request(site: Site, world:
     assert (rejected["request"]["state"], rejected["request"]["decided_by"]) == ("rejected", "ada")
     assert again["error"] == "ApprovalError"
     assert (told["protected"], world.store.head(job).protected) == (False, False)
-    assert told["said"] == f"job '{job}' is not protected any more"
+    assert told["said"] == f"job '{job}' is no longer protected"
     kept = site.as_user("vera").get(f"{API}/jobs/{job}").json()["requests"]
     assert [(each["change"]["kind"], each["state"]) for each in kept] == [("reset", "rejected"), ("unprotect", "done")]
 

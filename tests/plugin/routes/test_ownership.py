@@ -299,7 +299,7 @@ def test_protected_job_takes_two_people(site: Site, world: World, job: str, spec
     post(site, "uma", approval, {}, 409)
     told = post(site, "ada", approval, {})
 
-    assert made["said"].startswith(f"a {spec['kind']} of job '{job}' is asked for")
+    assert made["said"].startswith(f"a {spec['kind']} of job '{job}' is requested")
     assert (told["change"], told["requested_by"], told["approved_by"]) == (spec["kind"], "uma", "ada")
     head = world.store.head(job)
     assert (head.owner, head.shared_with) == (("flights", ("nights",)) if spec is SHARE else ("nights", ()))

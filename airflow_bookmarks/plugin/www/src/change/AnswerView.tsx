@@ -21,8 +21,8 @@ export function AnswerView({ answer }: { answer: Changed | Requested }) {
       {"change" in answer && <Made changed={answer} />}
       <Text color="fg.muted">
         {answer.audited
-          ? "It is also recorded in Airflow's audit log."
-          : "It is recorded in the history of the job, but could not be written to Airflow's audit log; the server's log says why."}
+          ? "Also recorded in Airflow's audit log."
+          : "Recorded in the job's history, but not in Airflow's audit log; the server log says why."}
       </Text>
     </Stack>
   );
@@ -40,14 +40,15 @@ function Made({ changed }: { changed: Changed }) {
         <Alert.Root status="warning">
           <Alert.Indicator />
           <Alert.Description wordBreak="break-word">
-            These runs can't be read and were not counted: {unreadable.join(", ")}. airflow-bookmarks doctor says more.
+            These runs can't be read and were not counted: {unreadable.join(", ")}. Run airflow-bookmarks doctor for
+            repair options.
           </Alert.Description>
         </Alert.Root>
       )}
       {shards !== undefined && <Text>{shards}</Text>}
       {requested_by && approved_by && (
         <Text>
-          Asked for by {requested_by}, approved by {approved_by}.
+          Requested by {requested_by}, approved by {approved_by}.
         </Text>
       )}
     </>

@@ -63,7 +63,7 @@ export function ApproveDialog({ job, request, opener, onClosed }: ApproveDialogP
       )}
     >
       <Text wordBreak="break-word">
-        {request.who} asked for it: {request.why}
+        Requested by {request.who}: {request.why}
       </Text>
       {summary === undefined ? (
         <Text wordBreak="break-word">{withoutPreview(request.change, job.job)}</Text>

@@ -41,7 +41,7 @@ export function ChangeDialog({ job, kind, picked, opener, onClosed }: ChangeDial
       opener={opener}
       onClosed={onClosed}
       nameOf={actionName}
-      madeFor={({ version }) => `For version ${version} of the job.`}
+      madeFor={({ version }) => `Based on version ${version} of the job.`}
       holderOf={({ holder }) => holder}
       choice={<What job={job} picked={picked} draft={draft} onDraft={choose} />}
       isReasonFirst={kind === "undo"}
@@ -52,7 +52,7 @@ export function ChangeDialog({ job, kind, picked, opener, onClosed }: ChangeDial
             <Alert.Root status="info">
               <Alert.Indicator />
               <Alert.Description>
-                The job is at version {job.version} by now, so this is old: look again before you send it.
+                The job is now at version {job.version}, so this preview is out of date. Refresh it before you continue.
               </Alert.Description>
             </Alert.Root>
           )}

@@ -2,7 +2,7 @@ import { Alert, Button, Stack } from "@chakra-ui/react";
 import type { ChangeSummary, NeverRead } from "./changeSummary";
 import { Facts } from "./Facts";
 import { Marks, pairsOf } from "./Marks";
-import { type Fix, factsOf, isUncertain, neverReadInWords, twiceInWords, twiceTitle } from "./words";
+import { type Fix, factsOf, isUncertain, neverReadInWords, neverReadTitle, twiceInWords, twiceTitle } from "./words";
 
 interface ChangeSummaryViewProps {
   summary: ChangeSummary;
@@ -42,7 +42,7 @@ function Skipped({ never }: { never: NeverRead }) {
     <Alert.Root status="error" role="alert">
       <Alert.Indicator />
       <Alert.Content minW={0}>
-        <Alert.Title>This skips data: it will never be read</Alert.Title>
+        <Alert.Title>{neverReadTitle(never)}</Alert.Title>
         <Alert.Description wordBreak="break-word">{neverReadInWords(never)}</Alert.Description>
       </Alert.Content>
     </Alert.Root>
@@ -50,13 +50,13 @@ function Skipped({ never }: { never: NeverRead }) {
 }
 
 const FIXES: Record<Fix, string> = {
-  clean: "To prevent that, also remove what the undone runs wrote.",
+  clean: "Remove the undone runs' output to avoid duplicates.",
   "command line":
-    "To prevent that, make the change on the command line with --clean, which takes back files and no rows of a table, or remove those rows by hand before the next run.",
+    "To avoid duplicates, make the change on the command line with --clean, which removes files but no rows of a table, or remove those rows manually before the next run.",
   "all contexts":
-    "To prevent that, choose all contexts and remove what the undone runs wrote, or remove those rows by hand before the next run.",
-  "ask anew": "To prevent that, reject the request and make one that also removes what the undone runs wrote.",
-  "by hand": "To prevent that, remove those rows from the target by hand before the next run.",
+    "To avoid duplicates, choose all contexts and remove the undone runs' output, or remove those rows manually before the next run.",
+  "ask anew": "To avoid duplicates, reject this request and make one that also removes the undone runs' output.",
+  "by hand": "To avoid duplicates, remove those rows from the target manually before the next run.",
 };
 
 interface TwiceProps {
@@ -77,7 +77,7 @@ function Twice({ targets, unknown, fix, onClean }: TwiceProps) {
         </Alert.Description>
         {fix === "clean" && !isUncertain(targets, unknown) && onClean !== undefined && (
           <Button size="sm" variant="outline" mt={2} onClick={onClean}>
-            Remove it too
+            Remove their output
           </Button>
         )}
       </Alert.Content>

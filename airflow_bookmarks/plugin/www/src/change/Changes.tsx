@@ -33,7 +33,7 @@ export function Changes({ job, picked, onPicked }: ChangesProps) {
   };
   return (
     <>
-      <HStack role="group" aria-label="Changes of the job" gap={2} flexWrap="wrap">
+      <HStack role="group" aria-label="Change this job" gap={2} flexWrap="wrap">
         {kinds.map((kind) => (
           <Button
             key={kind}
@@ -47,7 +47,7 @@ export function Changes({ job, picked, onPicked }: ChangesProps) {
               setChosen(kind);
             }}
           >
-            {kind === "protection" && job.protected ? "Ask to unprotect" : NAMES[kind]}
+            {kind === "protection" && job.protected ? "Request unprotection" : NAMES[kind]}
           </Button>
         ))}
       </HStack>
@@ -96,7 +96,7 @@ const MEANS: Record<Opened, string> = {
   reset: "go back to before the first run",
   rewind: "go back to where an earlier run ended",
   set: "move one context to now, to a time or to a run of its upstream",
-  undo: "take back the last change",
+  undo: "reverse the last change",
   protection: "require a second person to approve changes",
   share: "let another DAG run the job too",
   unshare: "stop letting a DAG run the job",
@@ -106,5 +106,5 @@ const MEANS: Record<Opened, string> = {
 
 function notAllowed(job: Job): string {
   const what = job.dag_id == null ? "assets" : `the runs of DAG ${job.dag_id}`;
-  return `You may look at this job and not change it. That takes the permission to edit ${what}.`;
+  return `You can view but not change this job. Changing it requires permission to edit ${what}.`;
 }

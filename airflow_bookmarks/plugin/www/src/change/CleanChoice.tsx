@@ -19,11 +19,10 @@ export function CleanChoice({ isClean, obstacle, onClean }: CleanChoiceProps) {
       >
         <Switch.HiddenInput />
         <Switch.Control />
-        <Switch.Label>Also remove what the undone runs wrote</Switch.Label>
+        <Switch.Label>Remove the undone runs' output to avoid duplicates</Switch.Label>
       </Switch.Root>
       <Field.HelperText>
-        {obstacle ??
-          "The next run first removes exactly the files that the undone runs published. This can't be undone."}
+        {obstacle ?? "The next run first removes exactly what the undone runs published. This can't be undone."}
       </Field.HelperText>
     </Field.Root>
   );

@@ -23,9 +23,9 @@ export function ReasonField({ reason, onReason, isFirst }: ReasonFieldProps) {
         onChange={(event) => onReason(event.currentTarget.value.replace(/\s*[\r\n\t]\s*/g, " "))}
       />
       <Field.HelperText>
-        It is stored with your name and the time, and shown to everyone who may see the job.
+        Stored with your name and the time, and visible to everyone who can see this job.
       </Field.HelperText>
-      {lack !== undefined && <Field.ErrorText>It takes {lack}.</Field.ErrorText>}
+      {lack !== undefined && <Field.ErrorText>Enter {lack}.</Field.ErrorText>}
     </Field.Root>
   );
 }

@@ -13,7 +13,7 @@ export function ConflictView({ difference }: { difference: Difference }) {
   return (
     <Stack gap={3}>
       <Text>
-        You looked at version {version_seen}; it is at version {version_now} now.
+        You previewed version {version_seen}; the job is now at version {version_now}.
       </Text>
       {runs.length > 0 && (
         <List.Root ps={5}>
@@ -24,8 +24,8 @@ export function ConflictView({ difference }: { difference: Difference }) {
       )}
       <Events events={events} />
       <Marks
-        caption="Watermarks as you saw them, and now"
-        heads={["As you saw it", "Now"]}
+        caption="Watermarks in your preview and now"
+        heads={["In your preview", "Now"]}
         rows={Object.fromEntries(marks)}
       />
     </Stack>
@@ -38,7 +38,7 @@ function RunItem({ run }: { run: RunRow }) {
     <List.Item wordBreak="break-word">
       Run {run.number} <StateBadge state={run.state} /> <Ago at={run.committed_at} />
       {size}
-      {run.run_id == null ? "" : `, of ${run.run_id}`}
+      {run.run_id == null ? "" : `, by ${run.run_id}`}
     </List.Item>
   );
 }
@@ -51,7 +51,7 @@ export function Events({ events }: { events: readonly EventRow[] }) {
       {events.map((event, index) => (
         // biome-ignore lint/suspicious/noArrayIndexKey: events have no id, and the list does not change
         <List.Item key={index} wordBreak="break-word">
-          <strong>{eventName(event)}</strong> by {event.who ?? "an unknown person"}, <Ago at={event.at} />
+          <strong>{eventName(event)}</strong> by {event.who ?? "an unknown user"}, <Ago at={event.at} />
           {event.why ? `: ${event.why}` : ""}
         </List.Item>
       ))}

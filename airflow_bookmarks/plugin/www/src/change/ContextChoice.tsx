@@ -19,7 +19,7 @@ export function ContextChoice({ known, chosen, onChosen }: ContextChoiceProps) {
         <RadioGroup.Label srOnly>Contexts</RadioGroup.Label>
         <Stack gap={2}>
           <Radio value="all">All contexts</Radio>
-          <Radio value="some">Only some contexts: no run is undone then</Radio>
+          <Radio value="some">Some contexts only: no runs are undone</Radio>
         </Stack>
       </RadioGroup.Root>
       {chosen !== null && (

@@ -82,7 +82,7 @@ function Leaving({ onLeave }: { onLeave: () => void }) {
       <Alert.Content minW={0} alignItems="flex-start">
         <Alert.Title>The change is being sent</Alert.Title>
         <Alert.Description>
-          Closing this dialog does not stop it. The history of the job will show the result.
+          Closing this dialog won't stop it. The result will appear in the job's history.
         </Alert.Description>
         <Button size="sm" variant="outline" mt={2} onClick={onLeave}>
           Close anyway

@@ -13,17 +13,19 @@ export function HolderChoice({ holder, force, onForce }: HolderChoiceProps) {
     <Alert.Root status="warning">
       <Alert.Indicator />
       <Alert.Content>
-        <Alert.Title wordBreak="break-word">{holder === null ? "A run" : `Run ${holder}`} holds the job</Alert.Title>
+        <Alert.Title wordBreak="break-word">
+          {holder === null ? "A run" : `Run ${holder}`} is using this job
+        </Alert.Title>
         <Alert.Description>
           <Stack gap={3} align="flex-start">
             <Text>
-              Wait until it ends, then look again. Or take the job away from it: then it can't commit and fails, and its
-              input is read again.
+              Wait until it finishes, then try again. Or stop it from committing: it then fails, and its input is read
+              again.
             </Text>
             <Switch.Root checked={force} onCheckedChange={({ checked }) => onForce(checked)}>
               <Switch.HiddenInput />
               <Switch.Control />
-              <Switch.Label>Take the job away from that run</Switch.Label>
+              <Switch.Label>Stop that run from committing</Switch.Label>
             </Switch.Root>
           </Stack>
         </Alert.Description>

@@ -30,7 +30,7 @@ export function Marks({ caption, heads, rows }: MarksProps) {
             <Mark mark={other} order={orders[ctx]} none="nothing read" />
             {one === other && (
               <Text as="span" color="fg.muted">
-                {" (as before)"}
+                {" (unchanged)"}
               </Text>
             )}
           </Table.Cell>

@@ -15,7 +15,7 @@ export function OwnerChoice({ job, draft, onDraft }: OwnerChoiceProps) {
   if (draft.kind === "unshare") {
     return (
       <Stack gap={3}>
-        <Text>Runs of that DAG are refused from then on. One that has begun goes on.</Text>
+        <Text>Runs of that DAG will be refused. One that has already started continues.</Text>
         <RadioGroup.Root
           value={draft.dag === "" ? null : draft.dag}
           onValueChange={({ value }) => onDraft({ dag: value ?? "" })}
@@ -41,10 +41,10 @@ export function OwnerChoice({ job, draft, onDraft }: OwnerChoiceProps) {
           value={draft.renamed === null ? null : draft.renamed ? "renamed" : "another"}
           onValueChange={({ value }) => onDraft({ renamed: value === "renamed" })}
         >
-          <RadioGroup.Label>That DAG is</RadioGroup.Label>
+          <RadioGroup.Label>This DAG is</RadioGroup.Label>
           <Stack gap={2} mt={2}>
-            <Radio value="another">Another DAG: changes still need rights on the present owner too</Radio>
-            <Radio value="renamed">The present owner under a new name: no rights on the old name are needed</Radio>
+            <Radio value="another">Another DAG: changes will require permission on the current owner as well</Radio>
+            <Radio value="renamed">The current owner, renamed: no permission on the old name will be required</Radio>
           </Stack>
         </RadioGroup.Root>
       )}
@@ -53,8 +53,8 @@ export function OwnerChoice({ job, draft, onDraft }: OwnerChoiceProps) {
 }
 
 const SHARE =
-  "Another DAG may run the job too. The owner stays the same, and sharing gives nobody rights on this page.";
-const HAND_OVER = "From then on, the job belongs to another DAG.";
+  "Another DAG may run the job too. The owner stays the same, and sharing gives no one permissions on this page.";
+const HAND_OVER = "The job will belong to the DAG that you enter.";
 
 /** The id of a DAG. */
 function DagField({ typed, onTyped }: { typed: string; onTyped: (text: string) => void }) {
@@ -73,7 +73,7 @@ function DagField({ typed, onTyped }: { typed: string; onTyped: (text: string) =
         value={text}
         onChange={(event) => setText(event.currentTarget.value)}
       />
-      <Field.HelperText>Its id, as Airflow has it.</Field.HelperText>
+      <Field.HelperText>The DAG id, as shown in Airflow.</Field.HelperText>
     </Field.Root>
   );
 }

@@ -33,7 +33,9 @@ export function OwnerDialog({ job, kind, opener, onClosed }: OwnerDialogProps) {
       opener={opener}
       onClosed={onClosed}
       nameOf={ownerActionName}
-      madeFor={({ seen }) => `For version ${seen.version} of the job. No run is undone, and nothing is read again.`}
+      madeFor={({ seen }) =>
+        `Based on version ${seen.version} of the job. No run is undone, and nothing is read again.`
+      }
       choice={<OwnerChoice job={begun} draft={draft} onDraft={choose} />}
       isSharded={begun.shards != null}
     >

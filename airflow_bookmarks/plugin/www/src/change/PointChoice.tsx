@@ -18,7 +18,9 @@ export function PointChoice({ job, draft, onDraft }: PointChoiceProps) {
     return (
       <Alert.Root status="info">
         <Alert.Indicator />
-        <Alert.Description>This job has no context yet. One can be set once a run has read it.</Alert.Description>
+        <Alert.Description>
+          This job has no contexts yet. A context can be set once a run has read it.
+        </Alert.Description>
       </Alert.Root>
     );
   }
@@ -41,7 +43,7 @@ export function PointChoice({ job, draft, onDraft }: PointChoiceProps) {
           </NativeSelect.Field>
           <NativeSelect.Indicator />
         </NativeSelect.Root>
-        <Field.HelperText wordBreak="break-word">Present position: {row.position}.</Field.HelperText>
+        <Field.HelperText wordBreak="break-word">Current position: {row.position}.</Field.HelperText>
       </Field.Root>
       {setting.by === "nothing" ? (
         <Alert.Root status="warning">
@@ -70,9 +72,7 @@ function Point({ setting, draft, onDraft }: { setting: Settable } & Omit<PointCh
         <RadioGroup.Label srOnly>Set to</RadioGroup.Label>
         <Stack gap={2}>
           <Radio value="now">
-            {isTime
-              ? "Now: every file that is there counts as read, and what is unread never will be"
-              : `Now: all that ${setting.upstream} has published counts as read, and what is unread never will be`}
+            {isTime ? "Now: skip all unread files" : `Now: skip all unread runs of ${setting.upstream}`}
           </Radio>
           <Radio value="typed">{isTime ? "A time" : `A run of ${setting.upstream}`}</Radio>
         </Stack>
@@ -89,7 +89,7 @@ function TimeField({ draft, onDraft }: TypedProps) {
   const settled = settleTime(draft.typed);
   return (
     <Field.Root ps={6} invalid={draft.typed !== "" && "lacks" in settled}>
-      <Field.Label>Time, in your zone</Field.Label>
+      <Field.Label>Time, in your time zone</Field.Label>
       <Input
         type="datetime-local"
         step={1}
@@ -98,10 +98,10 @@ function TimeField({ draft, onDraft }: TypedProps) {
         onChange={(event) => onDraft({ ...draft, typed: event.currentTarget.value })}
       />
       <Field.HelperText>
-        Files that are older count as read; all others are read, also those that were read before.
+        Older files count as read; all others are read, including those read before.
         {"value" in settled && ` In UTC: ${settled.value}.`}
       </Field.HelperText>
-      {"lacks" in settled && <Field.ErrorText>It has to be {settled.lacks}.</Field.ErrorText>}
+      {"lacks" in settled && <Field.ErrorText>Enter {settled.lacks}.</Field.ErrorText>}
     </Field.Root>
   );
 }
@@ -117,8 +117,8 @@ function TextField({ kind, draft, onDraft }: TypedProps & { kind: string }) {
       />
       <Field.HelperText>
         {kind === "jdbc"
-          ? "A value of the first key: rows up to it, and those that have it, count as read."
-          : `As sources of kind ${kind} have it. The preview says how it is understood.`}
+          ? "A value of the first key: rows up to and including it count as read."
+          : `The format depends on the source (${kind}); check the preview.`}
       </Field.HelperText>
     </Field.Root>
   );
@@ -135,8 +135,10 @@ function RunField({ draft, onDraft }: TypedProps) {
         value={draft.typed}
         onChange={(event) => onDraft({ ...draft, typed: event.currentTarget.value })}
       />
-      <Field.HelperText>Everything up to this published run counts as read. 0: from the beginning.</Field.HelperText>
-      {"lacks" in settled && <Field.ErrorText>It has to be {settled.lacks}.</Field.ErrorText>}
+      <Field.HelperText>
+        Everything up to and including this published run counts as read. Enter 0 to read from the beginning.
+      </Field.HelperText>
+      {"lacks" in settled && <Field.ErrorText>Enter {settled.lacks}.</Field.ErrorText>}
     </Field.Root>
   );
 }

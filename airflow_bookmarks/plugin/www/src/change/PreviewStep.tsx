@@ -17,7 +17,7 @@ interface PreviewStepProps<Seen> {
 /** The second step: what the change would do. */
 export function PreviewStep<Seen>(props: PreviewStepProps<Seen>) {
   return (
-    <Step title="2. What it would do">
+    <Step title="2. Preview">
       <Box aria-live="polite" aria-busy={props.preview.isFetching} data-testid="change-preview">
         <Content {...props} />
       </Box>
@@ -26,7 +26,7 @@ export function PreviewStep<Seen>(props: PreviewStepProps<Seen>) {
 }
 
 function Content<Seen>({ preview, lacks, onLookAgain, needsApproval, madeFor, children }: PreviewStepProps<Seen>) {
-  if (lacks !== undefined) return <Text color="fg.muted">Choose {lacks} first.</Text>;
+  if (lacks !== undefined) return <Text color="fg.muted">First choose {lacks}.</Text>;
   if (preview.isFetching) return <Loading />;
   if (preview.error !== null) return <Unfit error={preview.error} onLookAgain={onLookAgain} />;
   if (preview.data === undefined) return <Loading />;
@@ -38,7 +38,7 @@ function Content<Seen>({ preview, lacks, onLookAgain, needsApproval, madeFor, ch
           <Alert.Content>
             <Alert.Title>The job is protected</Alert.Title>
             <Alert.Description>
-              This requests the change; nothing happens before another person approves it.
+              This only requests the change; nothing happens until someone else approves it.
             </Alert.Description>
           </Alert.Content>
         </Alert.Root>
@@ -49,7 +49,7 @@ function Content<Seen>({ preview, lacks, onLookAgain, needsApproval, madeFor, ch
           {madeFor(preview.data)}
         </Text>
         <Button size="xs" variant="outline" onClick={onLookAgain}>
-          Look again
+          Refresh preview
         </Button>
       </HStack>
     </Stack>
@@ -74,10 +74,10 @@ function Unfit({ error, onLookAgain }: { error: Error; onLookAgain: () => void }
     <Alert.Root status="error" role="alert">
       <Alert.Indicator />
       <Alert.Content minW={0} alignItems="flex-start">
-        <Alert.Title>{trouble.offer === "look" ? "There is no preview" : trouble.title}</Alert.Title>
+        <Alert.Title>{trouble.offer === "look" ? "Preview failed" : trouble.title}</Alert.Title>
         <Alert.Description wordBreak="break-word">{[error.message, ...trouble.wrong].join(" ")}</Alert.Description>
         <Button size="sm" variant="outline" mt={2} onClick={onLookAgain}>
-          Look again
+          Refresh preview
         </Button>
       </Alert.Content>
     </Alert.Root>

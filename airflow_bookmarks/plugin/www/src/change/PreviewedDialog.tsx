@@ -55,7 +55,7 @@ export function PreviewedDialog<ChangeSpec, Seen>({ form, ...props }: PreviewedD
         />
       )}
     >
-      <Step title="1. What">{props.choice}</Step>
+      <Step title="1. Choose the change">{props.choice}</Step>
       <PreviewStep
         preview={preview}
         lacks={spec === undefined ? form.missing[0] : undefined}
@@ -72,7 +72,7 @@ export function PreviewedDialog<ChangeSpec, Seen>({ form, ...props }: PreviewedD
           onForce={(force) => confirm({ force })}
         />
       )}
-      <Step title="3. Why, and sure">
+      <Step title="3. Reason and confirmation">
         <ReasonField
           isFirst={props.isReasonFirst ?? false}
           reason={sure.reason}

@@ -23,7 +23,7 @@ export function ProtectDialog({ job, opener, onClosed }: ProtectDialogProps) {
   const [typed, setTyped] = useState("");
   const { sent, isSending, send } = useProtecting(job, isEnd, reason);
   const isReady = lackOfReason(reason) === undefined && (!isEnd || isNameTyped(job.job, typed));
-  const title = `${isEnd ? "Ask to unprotect" : "Protect"} ${job.job}`;
+  const title = `${isEnd ? "Request unprotection of" : "Protect"} ${job.job}`;
   if (sent.phase === "done") {
     return (
       <Frame title={title} isSending={false} opener={opener} onClosed={onClosed}>
@@ -49,7 +49,7 @@ export function ProtectDialog({ job, opener, onClosed }: ProtectDialogProps) {
           loading={isSending}
           loadingText="Sending"
         >
-          {isEnd ? "Ask for approval: unprotect" : "Protect"}
+          {isEnd ? "Request unprotection" : "Protect"}
         </Button>
       )}
     >
@@ -62,8 +62,8 @@ export function ProtectDialog({ job, opener, onClosed }: ProtectDialogProps) {
 }
 
 const BEGIN =
-  "From then on, a reset, rewind, set or undo of this job needs the approval of a second person. Runs are not affected.";
-const END = "The job stays protected until another person approves this. Then one person alone can change it again.";
+  "Resets, rewinds, sets and undos of this job will require a second person's approval. Runs are not affected.";
+const END = "The job stays protected until someone else approves this. After that, it can be changed without approval.";
 
 function useProtecting(job: Job, isEnd: boolean, reason: string) {
   const protect = useProtect(job.job);

@@ -13,7 +13,7 @@ import { inSentence, requestName } from "./words";
 interface RejectDialogProps {
   job: Job;
   request: RequestRow;
-  /** What it is called: "Reject", or of one's own "Take it back". */
+  /** What it is called: "Reject", or of one's own "Withdraw". */
   name: string;
   opener: RefObject<HTMLElement | null>;
   onClosed: () => void;
@@ -56,7 +56,7 @@ export function RejectDialog({ job, request, name, opener, onClosed }: RejectDia
       )}
     >
       <Text wordBreak="break-word">
-        {request.who} asked for it: {request.why}
+        Requested by {request.who}: {request.why}
       </Text>
       <ReasonField isFirst reason={reason} onReason={setReason} />
       {sent.phase === "refused" && <TroubleView job={job.job} error={sent.error} version={request.version} />}

@@ -79,13 +79,13 @@ function Origin({ request }: { request: RequestRow }) {
   return (
     <Stack gap={1} wordBreak="break-word">
       <Text>
-        {request.who} asked for it <Ago at={request.made_at} />: {request.why}
+        Requested by {request.who} <Ago at={request.made_at} />: {request.why}
       </Text>
       <Text color="fg.muted" fontSize="sm">
-        Made for version {request.version}
+        Based on version {request.version}
         {isWaiting(request) && (
           <>
-            ; it expires <Ago at={request.valid_until} />
+            ; expires <Ago at={request.valid_until} />
           </>
         )}
         {request.decided_by === null ? "" : `; decided by ${request.decided_by}`}. Request {request.id}.

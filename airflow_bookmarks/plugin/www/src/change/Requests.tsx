@@ -30,7 +30,7 @@ export function Requests({ job }: { job: Job }) {
   return (
     <>
       {hasSome && (
-        <Section title="Requests for approval" hint="This job is protected: a change takes a second person.">
+        <Section title="Requests for approval" hint="This job is protected: a change needs a second person's approval.">
           <Stack gap={4}>
             {job.damaged_requests.map((request) => (
               <DamagedRequest key={request.id} request={request} />

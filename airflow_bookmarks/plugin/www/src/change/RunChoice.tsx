@@ -21,14 +21,14 @@ export function RunChoice({ job, picked, toRun, onRun }: RunChoiceProps) {
   const isUnfit = picked !== undefined && !isRewindable(picked);
   return (
     <Field.Root invalid={isUnfit && toRun === null}>
-      <Field.Label>Back to after run</Field.Label>
+      <Field.Label>Keep runs up to and including</Field.Label>
       <NativeSelect.Root>
         <NativeSelect.Field
           data-first
           value={toRun ?? ""}
           onChange={(event) => onRun(known.find(({ number }) => `${number}` === event.currentTarget.value))}
         >
-          <option value="">{runs.isPending ? "Loading the runs" : nameOfNone(known)}</option>
+          <option value="">{runs.isPending ? "Loading runs" : nameOfNone(known)}</option>
           {known.map((run) => (
             <option key={run.number} value={run.number}>
               {runInWords(run)}
@@ -39,15 +39,15 @@ export function RunChoice({ job, picked, toRun, onRun }: RunChoiceProps) {
       </NativeSelect.Root>
       {isUnfit && (
         <Field.ErrorText>
-          Run {picked.number} is {picked.state}: only a run that committed and was not undone can be gone back to.
+          Run {picked.number} is {picked.state}. Choose a committed run that wasn't undone.
         </Field.ErrorText>
       )}
       <Field.HelperText>
-        The job goes back to where this run ended, and later runs are undone. To go back to before the first run, reset.
+        The job goes back to where this run ended, and later runs are undone. To undo all runs, use Reset.
       </Field.HelperText>
       {runs.hasNextPage && (
         <Button size="xs" variant="outline" loading={runs.isFetchingNextPage} onClick={() => void runs.fetchNextPage()}>
-          Older runs
+          Load older runs
         </Button>
       )}
     </Field.Root>
@@ -55,7 +55,7 @@ export function RunChoice({ job, picked, toRun, onRun }: RunChoiceProps) {
 }
 
 function nameOfNone(known: readonly RunRow[]): string {
-  return known.length === 0 ? "There is no run to go back to" : "Pick a run";
+  return known.length === 0 ? "No earlier run" : "Choose a run";
 }
 
 function withPicked(runs: RunRow[], picked: RunRow | undefined): RunRow[] {

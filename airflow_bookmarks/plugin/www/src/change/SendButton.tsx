@@ -14,7 +14,7 @@ interface SendButtonProps {
 
 /** The button that does it, with the name of what it does, and what is missing for it. */
 export function SendButton({ form, name, seen, missing: fields, refusal, isSending }: SendButtonProps) {
-  const said = name ?? "Make the change";
+  const said = name ?? "Apply";
   const missing = seen === undefined && name !== undefined ? ["the preview"] : fields;
   return (
     <>
@@ -34,7 +34,7 @@ export function SendButton({ form, name, seen, missing: fields, refusal, isSendi
         aria-describedby={`${form}-missing`}
         data-testid="change-send"
       >
-        {seen?.needsApproval ? `Ask for approval: ${inSentence(said)}` : said}
+        {seen?.needsApproval ? `Request: ${inSentence(said)}` : said}
       </Button>
       <Text id={`${form}-missing`} role="status" w="100%" textAlign="end" color="fg.muted" fontSize="sm" order={-1}>
         {isSending ? "" : (refusal?.message ?? lackWords(missing))}
@@ -44,5 +44,5 @@ export function SendButton({ form, name, seen, missing: fields, refusal, isSendi
 }
 
 function lackWords(missing: readonly string[]): string {
-  return missing.length > 0 ? `Still missing: ${missing.join(", ")}.` : "";
+  return missing.length > 0 ? `Required: ${missing.join(", ")}.` : "";
 }

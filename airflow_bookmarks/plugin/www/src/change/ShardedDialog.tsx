@@ -33,7 +33,7 @@ export function ShardedDialog({ job, kind, opener, onClosed }: ShardedDialogProp
       opener={opener}
       onClosed={onClosed}
       nameOf={shardedActionName}
-      madeFor={({ version }) => `For version ${version} of the job: the sum of those of its shards.`}
+      madeFor={({ version }) => `Based on version ${version} of the job, the sum of its shards' versions.`}
       holderOf={({ holders }) => heldBy(Object.values(holders))}
       choice={<Choice job={job} draft={draft} onDraft={choose} />}
       isSharded
@@ -54,7 +54,7 @@ function useForm(job: Job, draft: ShardedDraft) {
       version: seen.version,
       needsApproval: false,
       isHeld: isBusy || Object.keys(seen.holders).length > 0,
-      lacks: seen.shards === 0 ? ["a shard that would change"] : [],
+      lacks: seen.shards === 0 ? ["a shard to change"] : [],
     }),
     make: (spec, sure, seen) => change.mutateAsync(shardedBody(spec, job.job, sure, seen.version)),
   });
@@ -95,7 +95,7 @@ function PointField({ typed, onTyped }: { typed: string; onTyped: (text: string)
   return (
     <Field.Root required>
       <Field.Label>
-        Back to after <Field.RequiredIndicator />
+        Keep runs up to and including <Field.RequiredIndicator />
       </Field.Label>
       <Input
         data-first
@@ -107,8 +107,8 @@ function PointField({ typed, onTyped }: { typed: string; onTyped: (text: string)
         onChange={(event) => setText(event.currentTarget.value)}
       />
       <Field.HelperText wordBreak="break-word">
-        A run id, such as dag/dag run/task, which means all tasks that were mapped; or a time with its zone, such as
-        2026-11-19T08:00:00Z: the last run of each shard that had committed by then. Run numbers differ by shard.
+        A run id such as dag/dag run/task, which covers all mapped tasks; or a time with a time zone, such as
+        2026-11-19T08:00:00Z, which keeps each shard's runs committed by then. Run numbers differ by shard.
       </Field.HelperText>
     </Field.Root>
   );

@@ -43,8 +43,8 @@ function Twice({ targets, unknown }: { targets: readonly string[]; unknown: read
       <Alert.Content minW={0}>
         <Alert.Title>{twiceTitle(targets, unknown)}</Alert.Title>
         <Alert.Description wordBreak="break-word">
-          {twiceInWords(targets, unknown)} To prevent that, also remove what the undone runs wrote, here or on the
-          command line with --clean, which takes back files and no rows of a table, or remove those rows by hand before
+          {twiceInWords(targets, unknown)} To avoid duplicates, remove the undone runs' output too, here or on the
+          command line with --clean, which removes files but no rows of a table, or remove those rows manually before
           the next runs.
         </Alert.Description>
       </Alert.Content>

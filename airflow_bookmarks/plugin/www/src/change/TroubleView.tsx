@@ -47,11 +47,11 @@ export function TroubleView({ job, error, version, onPreview, isSharded }: Troub
             )}
             {trouble.offer === "preview" && onPreview !== undefined && (
               <Button size="sm" onClick={onPreview}>
-                Look at the new preview
+                Refresh preview
               </Button>
             )}
             {trouble.offer === "look" && isSharded && (
-              <Text>The change may have been made in some or all shards. Check the events of each shard.</Text>
+              <Text>The change may have been made in some or all shards. Check each shard's events.</Text>
             )}
             {trouble.offer === "look" && !isSharded && <Look job={job} version={version} />}
           </Stack>
@@ -73,15 +73,15 @@ function Look({ job, version }: { job: string; version: number }) {
     <Stack gap={3} align="flex-start" w="100%">
       <Text>The change may have been made. Check before you send it again.</Text>
       <Button size="sm" loading={look.isPending} onClick={() => look.mutate()}>
-        Look again
+        Check again
       </Button>
       {look.isError && <Problem error={look.error} />}
       {found !== undefined && (
         <Stack role="status" gap={2} ref={show}>
           <Text fontWeight="semibold">
             {found.length === 0
-              ? `Nothing is noted since version ${version}: the change has not been made so far.`
-              : `Noted since version ${version}:`}
+              ? `No change recorded since version ${version}: so far, the change has not been made.`
+              : `Recorded since version ${version}:`}
           </Text>
           <Events events={found} />
         </Stack>

@@ -13,7 +13,7 @@ export function UndoneChange({ job }: { job: string }) {
   if (event === undefined) return null;
   return (
     <Text wordBreak="break-word" data-testid="taken-back">
-      Takes back: {eventName(event)}, by {event.who ?? "somebody unknown"}, <Ago at={event.at} />
+      Undoes: {eventName(event)}, by {event.who ?? "an unknown user"}, <Ago at={event.at} />
       {event.why ? `: ${event.why}` : "."}
     </Text>
   );

@@ -20,7 +20,7 @@ export function What({ job, picked, draft, onDraft }: WhatProps) {
     return (
       <Stack gap={2}>
         <Text>
-          The job goes back to where it was before its last reset, rewind, set, delete or undo. Runs made since are
+          The job goes back to where it was before its last reset, rewind, set, delete or undo. Runs since then are
           undone.
         </Text>
         <UndoneChange job={job.job} />
@@ -31,8 +31,8 @@ export function What({ job, picked, draft, onDraft }: WhatProps) {
     return (
       <Stack gap={4}>
         <Text>
-          The job loses its bookmark, and leaves the list until it runs again: that run reads everything, and run
-          numbers continue. Jobs that read this one see that it went back. An undo restores the bookmark.
+          The job loses its bookmark and disappears from the list until it runs again. That run reads everything, and
+          run numbers continue. Jobs that read this one see that it went back. Undo restores the bookmark.
         </Text>
         <CleanChoice
           isClean={draft.clean}

@@ -74,13 +74,13 @@ describe("a form", () => {
   ])("%s", (_, given, spec) => expect(changeSpecOf(given, JOB)).toEqual({ value: spec }));
 
   it.each<[string, Draft, readonly ContextRow[]]>([
-    ["a run to go back to", draft("rewind"), CONTEXTS],
+    ["a run to rewind to", draft("rewind"), CONTEXTS],
     ["a context", draft("reset", { contexts: [] }), CONTEXTS],
     ["a context", draft("set", { ctx: "" }), []],
-    ["where to set it to", draft("set"), CONTEXTS],
+    ["a new position", draft("set"), CONTEXTS],
     ["a context that can be set", draft("set", { ctx: ".state" }), CONTEXTS],
     ["a time", draft("set", { isNow: false }), CONTEXTS],
-    ["the number of a run", draft("set", { ctx: "people", isNow: false }), CONTEXTS],
+    ["a run number", draft("set", { ctx: "people", isNow: false }), CONTEXTS],
   ])("lacks %s", (lacks, given, contexts) =>
     expect(changeSpecOf(given, { contexts, may_look: true })).toEqual({ lacks }),
   );
@@ -99,7 +99,7 @@ describe("a page that may look at no files", () => {
     expect(changeSpecOf(draft("delete", { clean: true }), BLIND)).toEqual({ value: { kind: "delete", clean: false } }));
   it("says why nothing is removed, and who can", () => {
     const why = lackOfClean(draft("delete"), BLIND);
-    expect(why).toContain("look_below has no prefix");
+    expect(why).toContain("look_below is empty");
     expect(why).toContain("command line");
   });
   it.each([true, false])("sets no files, whether to now or not (%s)", (isNow) =>
@@ -110,7 +110,7 @@ describe("a page that may look at no files", () => {
   it("says why files can't be set, and who can", () => {
     const setting = settingOf(FILES, false);
     expect(setting).toMatchObject({ by: "nothing", why: expect.stringContaining("airflow-bookmarks set") });
-    expect(setting).toMatchObject({ why: expect.stringContaining("look_below has no prefix") });
+    expect(setting).toMatchObject({ why: expect.stringContaining("look_below is empty") });
   });
   it("begins with an upstream, which takes no look", () => {
     expect(draftOf("set", BLIND, undefined).ctx).toBe("people");
@@ -155,7 +155,7 @@ describe("a context", () => {
     expect(changeSpecOf(draft("set", { ctx: "rows", typed: " 41 " }), offering)).toEqual({
       value: { kind: "set", ctx: "rows", value: "41" },
     });
-    expect(changeSpecOf(draft("set", { ctx: "rows" }), offering)).toEqual({ lacks: "a position, as its kind has it" });
+    expect(changeSpecOf(draft("set", { ctx: "rows" }), offering)).toEqual({ lacks: "a position" });
   });
 });
 
@@ -183,14 +183,13 @@ describe("the number of a run", () => {
 describe("before a change is sent", () => {
   it("nothing is missing", () => expect(lacking("clean", SURE, FREE)).toEqual([]));
   it("a reason is given", () => expect(lacking("clean", { ...SURE, reason: " \n" }, FREE)).toEqual(["a reason"]));
-  it("the name is typed", () =>
-    expect(lacking("clean", { ...SURE, typed: "clea" }, FREE)).toEqual(["the name of the job"]));
+  it("the name is typed", () => expect(lacking("clean", { ...SURE, typed: "clea" }, FREE)).toEqual(["the job's name"]));
   it("a run in the way loses the job", () => {
-    expect(lacking("clean", SURE, HELD)).toEqual(["the job, which a run holds"]);
+    expect(lacking("clean", SURE, HELD)).toEqual(["stopping the current run from committing"]);
     expect(lacking("clean", { ...SURE, force: true }, HELD)).toEqual([]);
   });
   it("the new preview is looked at, if the job moved since the old one", () =>
-    expect(lacking("clean", SURE, { isHeld: false, isOld: true })).toEqual(["a look at the new preview"]));
+    expect(lacking("clean", SURE, { isHeld: false, isOld: true })).toEqual(["a refreshed preview"]));
   it("a name that was pasted with its line end is the name", () => expect(isNameTyped("clean", " clean\n")).toBe(true));
   it("a name in capitals is another name", () => expect(isNameTyped("clean", "Clean")).toBe(false));
   it("a reason has 2,000 characters at most, as the server counts them", () => {

@@ -59,7 +59,7 @@ export function changeSpecOf(draft: Draft, job: Offering): Settled<ChangeSpec> {
   // A change of some contexts undoes no run, so there is nothing to clean: the server refuses the two together.
   const scope = draft.contexts === null ? { clean } : { clean: false, contexts: [...draft.contexts].sort() };
   if (draft.kind === "reset") return { value: { kind: "reset", ...scope } };
-  if (draft.toRun === null) return { lacks: "a run to go back to" };
+  if (draft.toRun === null) return { lacks: "a run to rewind to" };
   return { value: { kind: "rewind", to_run: draft.toRun, ...scope } };
 }
 
@@ -69,7 +69,7 @@ export function lackOfClean(draft: Draft, { may_look }: Pick<Job, "may_look">): 
     return `${noLook("Removing it requires listing files")} Use the command line, with --clean.`;
   }
   const isWhole = draft.kind === "delete" || draft.contexts === null;
-  return isWhole ? null : "A change of some contexts undoes no run, so there is nothing to remove.";
+  return isWhole ? null : "Changing only some contexts undoes no run, so there is nothing to remove.";
 }
 
 function settleSet(draft: Draft, { contexts, may_look }: Offering): Settled<ChangeSpec> {
@@ -81,7 +81,7 @@ function settleSet(draft: Draft, { contexts, may_look }: Offering): Settled<Chan
     const settled = settleText(draft.typed);
     return "lacks" in settled ? settled : { value: { kind: "set", ctx: row.ctx, value: settled.value } };
   }
-  if (draft.isNow === null) return { lacks: "where to set it to" };
+  if (draft.isNow === null) return { lacks: "a new position" };
   if (draft.isNow) return { value: { kind: "set", ctx: row.ctx, value: "now" } };
   const settled = setting.by === "time" ? settleTime(draft.typed) : settleRun(draft.typed);
   return "lacks" in settled ? settled : { value: { kind: "set", ctx: row.ctx, value: settled.value } };
@@ -111,10 +111,10 @@ export interface Obstacles {
 export function lacking(job: string, sure: Confirmation, { isHeld, isOld }: Obstacles): string[] {
   const reason = lackOfReason(sure.reason);
   return [
-    ...(isOld ? ["a look at the new preview"] : []),
-    ...(isHeld && !sure.force ? ["the job, which a run holds"] : []),
+    ...(isOld ? ["a refreshed preview"] : []),
+    ...(isHeld && !sure.force ? ["stopping the current run from committing"] : []),
     ...(reason === undefined ? [] : [reason]),
-    ...(isNameTyped(job, sure.typed) ? [] : ["the name of the job"]),
+    ...(isNameTyped(job, sure.typed) ? [] : ["the job's name"]),
   ];
 }
 

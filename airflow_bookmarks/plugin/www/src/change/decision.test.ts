@@ -28,21 +28,21 @@ describe("a request", () => {
       reject: "Reject",
       why: undefined,
     }));
-  it("of one's own can be taken back alone", () =>
+  it("of one's own can be withdrawn alone", () =>
     expect(decisionOf({ may_change: true }, request("open", false))).toMatchObject({
       mayApprove: false,
       mayReject: true,
-      reject: "Take it back",
-      why: "You asked for it, so somebody else has to approve it.",
+      reject: "Withdraw",
+      why: "You requested this; someone else must approve it.",
     }));
   it("can't be decided by who may not change the job", () =>
     expect(decisionOf({ may_change: false }, request("open", false))).toMatchObject({
       mayApprove: false,
       mayReject: false,
     }));
-  it("that was approved and not carried out waits still", () => {
+  it("that was approved and not applied waits still", () => {
     expect(isWaiting(request("approved", true))).toBe(true);
-    expect(decisionOf({ may_change: true }, request("approved", true)).approve).toBe("Carry it out");
+    expect(decisionOf({ may_change: true }, request("approved", true)).approve).toBe("Apply");
   });
   it.each(["done", "rejected", "expired", "void"])("that is %s is nobody's to decide", (state) => {
     expect(isWaiting(request(state, false))).toBe(false);

@@ -6,7 +6,7 @@ export interface Decision {
   mayReject: boolean;
   /** Why it can't be approved by them; undefined where it can. */
   why: string | undefined;
-  /** What the two are called: what was approved before is carried out, and whoever asked takes it back. */
+  /** What the two are called: what was approved before is applied, and whoever requested it withdraws it. */
   approve: string;
   reject: string;
 }
@@ -18,25 +18,25 @@ export function isWaiting({ state }: RequestRow): boolean {
 
 export function decisionOf(job: Pick<Job, "may_change">, request: RequestRow): Decision {
   const names = {
-    approve: request.state === "approved" ? "Carry it out" : "Approve",
+    approve: request.state === "approved" ? "Apply" : "Approve",
     // Who may change the job and may not approve, asked for it.
-    reject: job.may_change && !request.may_approve ? "Take it back" : "Reject",
+    reject: job.may_change && !request.may_approve ? "Withdraw" : "Reject",
   };
   if (!isWaiting(request)) return { ...names, mayApprove: false, mayReject: false, why: MEANS[request.state] };
   if (!job.may_change) {
-    const why = "You may not change this job, so somebody else has to approve it.";
+    const why = "You don't have permission to change this job; someone else must approve this.";
     return { ...names, mayApprove: false, mayReject: false, why };
   }
-  const why = request.may_approve ? undefined : "You asked for it, so somebody else has to approve it.";
+  const why = request.may_approve ? undefined : "You requested this; someone else must approve it.";
   return { ...names, mayApprove: request.may_approve, mayReject: true, why };
 }
 
 /** What a state of a request means. */
 export const MEANS: Readonly<Record<string, string>> = {
   open: "Waiting for a decision.",
-  approved: "Approved, but not carried out yet: the job was busy, or refused it.",
-  done: "Approved and carried out.",
+  approved: "Approved, but not applied yet: the job was busy, or refused the change.",
+  done: "Approved and applied.",
   rejected: "Rejected.",
   expired: "Expired before anyone decided.",
-  void: "The job has changed since the request, so the preview that was shown no longer applies.",
+  void: "The job has changed since this was requested, so its preview no longer applies.",
 };

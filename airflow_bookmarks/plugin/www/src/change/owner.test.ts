@@ -21,7 +21,7 @@ describe("a change of an owner", () => {
   it.each([
     [{ kind: "share", dag: " ", renamed: null }, { lacks: "a DAG" }],
     [{ kind: "share", dag: " nights ", renamed: null }, { value: { kind: "share", dag: "nights" } }],
-    [{ kind: "hand-over", dag: "nights", renamed: null }, { lacks: "what that DAG is" }],
+    [{ kind: "hand-over", dag: "nights", renamed: null }, { lacks: "what this DAG is" }],
     [
       { kind: "hand-over", dag: "nights", renamed: false },
       { value: { kind: "hand-over", dag: "nights", renamed: false } },
@@ -47,9 +47,9 @@ describe("a change of an owner", () => {
     }));
   it("is told line by line", () =>
     expect(ownerFactsOf(SEEN).map(({ says }) => says)).toEqual([
-      "flights now, then nights",
-      "days (as before)",
-      "flights now, then nights, flights",
+      "flights now; nights afterwards",
+      "days (unchanged)",
+      "flights now; nights, flights afterwards",
     ]));
 });
 
@@ -59,6 +59,6 @@ describe("a warning", () => {
   it("does not say so of an owner that was renamed", () => expect(warnings({ asked_of_after: ["nights"] })).toBe(""));
   it("does not say so where the job is shared with it", () => expect(warnings({ shared_with: ["flights"] })).toBe(""));
   it("says that the right is lost", () =>
-    expect(warnings({ may_change_after: false })).toContain("edit the runs of nights and of flights"));
-  it("says that the DAG is not known", () => expect(warnings({ is_seen: false })).toContain("no DAG nights"));
+    expect(warnings({ may_change_after: false })).toContain("edit the runs of nights and flights"));
+  it("says that the DAG is not known", () => expect(warnings({ is_seen: false })).toContain("DAG nights not found"));
 });

@@ -19,9 +19,9 @@ const MOST = 250; // characters of the id of a DAG, as in Airflow
 export function ownerSpecOf({ kind, dag: typed, renamed }: OwnerDraft): Settled<OwnerSpec> {
   const dag = typed.trim();
   if (dag === "") return { lacks: "a DAG" };
-  if ([...dag].length > MOST) return { lacks: `the id of a DAG, of ${MOST} characters at most` };
+  if ([...dag].length > MOST) return { lacks: `a DAG id of at most ${MOST} characters` };
   if (kind !== "hand-over") return { value: { kind, dag } };
-  return renamed === null ? { lacks: "what that DAG is" } : { value: { kind, dag, renamed } };
+  return renamed === null ? { lacks: "what this DAG is" } : { value: { kind, dag, renamed } };
 }
 
 /** Name a change of an owner, as a button does. */
@@ -34,18 +34,18 @@ export function ownerActionName(spec: OwnerSpec): string {
 /** Say what a change of an owner would do, line by line. */
 export function ownerFactsOf(seen: OwnershipPreview): Fact[] {
   return [
-    { label: "Owner", says: moved(seen.seen.owner ?? "no one DAG", seen.owner ?? "no one DAG") },
+    { label: "Owner", says: moved(seen.seen.owner ?? "no single DAG", seen.owner ?? "no single DAG") },
     { label: "Shared with", says: moved(listed(seen.seen.shared_with), listed(seen.shared_with)) },
-    { label: "Rights asked of", says: moved(listed(seen.asked_of), listed(seen.asked_of_after)) },
-    ...(seen.shards === null ? [] : [{ label: "Virtual shards", says: `${seen.shards}, one after the other` }]),
+    { label: "Permission required on", says: moved(listed(seen.asked_of), listed(seen.asked_of_after)) },
+    ...(seen.shards === null ? [] : [{ label: "Virtual shards", says: `${seen.shards}, one at a time` }]),
   ];
 }
 
 /** Say what a person should know before they do it. */
 export function ownerWarningsOf(seen: OwnershipPreview): string[] {
-  const unseen = `There is no DAG ${seen.dag} that you may look at in this Airflow. Check how it is spelled.`;
-  const lost = `You may not change this job afterwards, nor take this back: ${rights(seen)}.`;
-  const refused = `Runs of DAG ${seen.seen.owner} are refused from then on, unless the job is shared with it.`;
+  const unseen = `DAG ${seen.dag} not found or not visible to you. Check the spelling.`;
+  const lost = `You won't be able to change this job afterwards, or to reverse this: ${rights(seen)}.`;
+  const refused = `Runs of DAG ${seen.seen.owner} will be refused unless the job is shared with it.`;
   const isTaken =
     seen.change === "hand-over" && seen.seen.owner !== null && seen.asked_of_after.includes(seen.seen.owner);
   return [
@@ -81,13 +81,13 @@ function sureness(job: string, reason: string, { seen }: OwnershipPreview) {
 }
 
 function rights({ asked_of_after: dags }: OwnershipPreview): string {
-  return `that takes the right to edit the runs of ${dags.join(" and of ")}`;
+  return `that requires permission to edit the runs of ${dags.join(" and ")}`;
 }
 
 function listed(dags: readonly string[]): string {
-  return dags.join(", ") || "nobody";
+  return dags.join(", ") || "none";
 }
 
 function moved(before: string, after: string): string {
-  return before === after ? `${after} (as before)` : `${before} now, then ${after}`;
+  return before === after ? `${after} (unchanged)` : `${before} now; ${after} afterwards`;
 }

@@ -24,7 +24,7 @@ export function contextName(ctx: string): string {
 
 /** Say why the page does not offer what requires listing files, and where it is offered. */
 export function noLook(what: string): string {
-  return `${what}, and the API server may list none: its setting [bookmarks] look_below has no prefix.`;
+  return `${what}, which the API server isn't allowed to do: its setting [bookmarks] look_below is empty.`;
 }
 
 /**
@@ -41,7 +41,8 @@ export function settingOf({ ctx, kind, set_by, upstream }: ContextRow, mayLook: 
   if (set_by === "time") return { by: "time" };
   if (set_by === "run") return { by: "run", upstream: upstream ?? ctx };
   if (set_by === "text") return { by: "text" };
-  if (kind === STATE_KIND) return { by: "nothing", why: "Values of job.state are set on the command line: set-state." };
+  if (kind === STATE_KIND)
+    return { by: "nothing", why: "Set values of job.state on the command line, with set-state." };
   return { by: "nothing", why: `${ctx} is of kind ${kind}, which can't be set here.` };
 }
 
@@ -58,14 +59,14 @@ export function settleTime(typed: string): Settled<string> {
 /** Return a text as its kind reads it; the server says what is wrong with it. */
 export function settleText(typed: string): Settled<string> {
   const text = typed.trim();
-  return text === "" ? { lacks: "a position, as its kind has it" } : { value: text };
+  return text === "" ? { lacks: "a position" } : { value: text };
 }
 
 /** Return the number of an upstream's run; 0 stands for before its first one. */
 export function settleRun(typed: string): Settled<number> {
   const text = typed.trim();
-  if (text === "") return { lacks: "the number of a run" };
-  if (!/^[0-9]+$/.test(text)) return { lacks: "the number of a run, in digits" };
+  if (text === "") return { lacks: "a run number" };
+  if (!/^[0-9]+$/.test(text)) return { lacks: "a run number, in digits" };
   const number = Number(text);
-  return number > MOST ? { lacks: "the number of a run, of ten digits at most" } : { value: number };
+  return number > MOST ? { lacks: "a run number of at most ten digits" } : { value: number };
 }

@@ -43,8 +43,8 @@ describe("a change of a sharded job", () => {
     expect(shardedFactsOf(seen).map(({ says }) => says)).toEqual([
       "3 shards",
       "5 runs",
-      "4 files, 1 kB, rows were not counted",
-      "report (has read up to run 2), 1 job that you may not look at",
+      "4 files, 1 kB, rows not counted",
+      "report (has read up to run 2), 1 job you don't have access to",
     ]);
   });
 });

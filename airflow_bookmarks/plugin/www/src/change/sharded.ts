@@ -38,7 +38,7 @@ export function shardedFactsOf(seen: ShardedPreview): Fact[] {
     {
       label: "Virtual shards",
       says: count(seen.shards, "shard"),
-      ...(same > 0 ? { note: `${count(same, "shard")} there already, and left alone` } : {}),
+      ...(same > 0 ? { note: `${count(same, "shard")} unchanged, because already there` } : {}),
     },
     { label: "Runs undone", says: seen.undone_run_count === 0 ? "none" : count(seen.undone_run_count, "run") },
     { label: "Read again", says: againInWords(seen.read_again) },
@@ -51,7 +51,7 @@ export function shardedFactsOf(seen: ShardedPreview): Fact[] {
       : [{ label: "Removed", says: `${removed}, by the next runs. This can't be undone.` }]),
     ...(seen.files_left_by_undone_runs === 0
       ? []
-      : [{ label: "Left by undone runs", says: leftInWords(seen.files_left_by_undone_runs) }]),
+      : [{ label: "Output left by earlier undone runs", says: leftInWords(seen.files_left_by_undone_runs) }]),
     ...(seen.unreadable_runs.length === 0
       ? []
       : [{ label: "Can't be read", says: `${seen.unreadable_runs.join(", ")}; not counted above` }]),
@@ -65,9 +65,9 @@ export function shardedBody(spec: ShardedSpec, job: string, sure: Confirmation, 
 
 /** Say of a change that was made in how many shards; undefined where the job has none. */
 export function shardsInWords({ shards }: Pick<Changed, "shards">): string | undefined {
-  return shards == null ? undefined : `${count(shards, "virtual shard")}, each with an event of its own.`;
+  return shards == null ? undefined : `${count(shards, "virtual shard")}, each with its own event.`;
 }
 
 function leftInWords(left: number | null): string {
-  return left === null ? "not known" : `${count(left, "file")} in a target`;
+  return left === null ? "unknown" : count(left, "file");
 }

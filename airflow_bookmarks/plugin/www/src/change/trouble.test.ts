@@ -13,14 +13,14 @@ function refused(status: number, error: string, more: Partial<Refusal> = {}): Ap
 
 describe("a refusal", () => {
   it.each([
-    [refused(409, "JobBusyError"), "A run holds the job", "force"],
-    [refused(409, "ChangedMeanwhileError"), "The job changed meanwhile", "preview"],
+    [refused(409, "JobBusyError"), "A run is using this job", "force"],
+    [refused(409, "ChangedMeanwhileError"), "The job has changed since your preview", "preview"],
     [refused(409, "ProtectedError"), "The job is protected", "preview"],
-    [refused(409, "ChangeRefusedError"), "It can't be done", "nothing"],
-    [refused(403, "ForbiddenError"), "You may not do this", "nothing"],
+    [refused(409, "ChangeRefusedError"), "Change refused", "nothing"],
+    [refused(403, "ForbiddenError"), "You don't have permission to do this", "nothing"],
     [refused(404, "RunUnknownError"), "There is no such run", "nothing"],
     [refused(404, "JobUnknownError"), "There is no such job", "nothing"],
-    [refused(422, "OptionError"), "It can't be done like this", "nothing"],
+    [refused(422, "OptionError"), "Invalid change", "nothing"],
     [refused(503, "StoreAccessError"), "The state store does not answer", "nothing"],
     [new Error("none of the server's"), "Something went wrong", "nothing"],
   ])("%s is titled %s", (error, title, offer) => expect(troubleOf(error)).toMatchObject({ title, offer }));
@@ -39,7 +39,7 @@ describe("an answer that was lost", () => {
     [refused(500, "InternalError", { message: "an unexpected error" })],
   ])("may be of a change that was made: %s", (error) => {
     expect(mayHaveBeenMade(error)).toBe(true);
-    expect(troubleOf(error).offer).toBe("look");
+    expect(troubleOf(error)).toMatchObject({ title: "We couldn't confirm whether the change was made", offer: "look" });
   });
   it.each([
     [refused(503, "StoreUnavailableError", { message: "30 requests wait. Nothing was read or changed." })],

@@ -21,17 +21,17 @@ export interface Trouble {
 }
 
 const TITLES: Record<string, [string, Offer]> = {
-  ApprovalError: ["It can't be decided", "nothing"],
-  ChangedMeanwhileError: ["The job changed meanwhile", "preview"],
-  ChangeRefusedError: ["It can't be done", "nothing"],
-  FencedError: ["The job changed meanwhile", "preview"],
-  LookRefusedError: ["The API server may not look at the files", "nothing"],
-  JobBusyError: ["A run holds the job", "force"],
+  ApprovalError: ["Request can't be decided", "nothing"],
+  ChangedMeanwhileError: ["The job has changed since your preview", "preview"],
+  ChangeRefusedError: ["Change refused", "nothing"],
+  FencedError: ["The job has changed since your preview", "preview"],
+  LookRefusedError: ["The API server isn't allowed to list files", "nothing"],
+  JobBusyError: ["A run is using this job", "force"],
   JobUnknownError: ["There is no such job", "nothing"],
   ProtectedError: ["The job is protected", "preview"],
   RequestUnknownError: ["There is no such request", "nothing"],
-  ShardsBusyError: ["Runs hold shards of the job", "force"],
-  ShardsLeftError: ["Some shards were changed, and others were not", "preview"],
+  ShardsBusyError: ["Runs are using shards of this job", "force"],
+  ShardsLeftError: ["Some shards were changed, others were not", "preview"],
   RunUnknownError: ["There is no such run", "nothing"],
 };
 
@@ -49,14 +49,14 @@ export function troubleOf(error: Error): Trouble {
 }
 
 function headOf(error: Error): readonly [string, Offer] {
-  if (mayHaveBeenMade(error)) return ["It is not known whether the change was made", "look"];
+  if (mayHaveBeenMade(error)) return ["We couldn't confirm whether the change was made", "look"];
   if (!(error instanceof ApiError)) return ["Something went wrong", "nothing"];
   const known = TITLES[error.refusal?.error ?? ""];
   if (known !== undefined) return known;
   if (error.status === 401) return ["You are logged out", "nothing"];
-  if (error.status === 403) return ["You may not do this", "nothing"];
-  if (error.status === 404) return ["It no longer exists", "nothing"];
-  if (error.status === 422) return ["It can't be done like this", "nothing"];
+  if (error.status === 403) return ["You don't have permission to do this", "nothing"];
+  if (error.status === 404) return ["This no longer exists", "nothing"];
+  if (error.status === 422) return ["Invalid change", "nothing"];
   if (error.status === 503) return ["The state store does not answer", "nothing"];
   return ["Something went wrong", "nothing"];
 }

@@ -12,6 +12,7 @@ import {
   inRanges,
   inSentence,
   neverReadInWords,
+  neverReadTitle,
   requestName,
   twiceInWords,
   twiceTitle,
@@ -57,10 +58,10 @@ describe("a change", () => {
 
 describe("a request", () => {
   it.each([
-    [{ kind: "reset", clean: true }, "Reset the job and remove what the undone runs wrote"],
+    [{ kind: "reset", clean: true }, "Reset the job and remove the undone runs' output"],
     [{ kind: "rewind", to_run: "2", contexts: ["a"] }, "Rewind a to run 2"],
     [{ kind: "set", ctx: "a", value: "7" }, "Set a to 7"],
-    [{ kind: "unprotect" }, "Remove the protection"],
+    [{ kind: "unprotect" }, "Unprotect the job"],
     [{ kind: "delete" }, "Delete the bookmark"],
     [{ kind: "something new" }, "something new"],
   ])("for %j is named %s", (change, name) => expect(requestName(change)).toBe(name));
@@ -95,10 +96,10 @@ describe("run numbers", () => {
 describe("what is read again", () => {
   it.each([
     [{ files: 12, bytes: 3_400_000, rows: 1000 }, "12 files, 3.4 MB, 1,000 rows"],
-    [{ files: 1, bytes: 10, rows: null }, "1 file, 10 B, rows were not counted"],
-    [{ files: null, bytes: null, rows: null }, "not known until the source is asked"],
+    [{ files: 1, bytes: 10, rows: null }, "1 file, 10 B, rows not counted"],
+    [{ files: null, bytes: null, rows: null }, "unknown until the source is checked"],
     [{ files: null, bytes: null, rows: null, amounts: { keys: 3 } }, "3 keys"],
-    [{ files: null, bytes: null, rows: null, amounts: { keys: null } }, "not known how many keys"],
+    [{ files: null, bytes: null, rows: null, amounts: { keys: null } }, "unknown number of keys"],
     [{ files: 0, bytes: 0, rows: 0 }, "nothing"],
     [{ files: 0, bytes: 0, rows: null }, "nothing"],
   ])("%j is %s", (again, words) => expect(againInWords(again)).toBe(words));
@@ -106,11 +107,11 @@ describe("what is read again", () => {
 
 describe("a preview", () => {
   it("counts consumers that one may not look at", () =>
-    expect(consumersInWords(some({}))).toBe("report (has read up to run 7), 2 jobs that you may not look at"));
+    expect(consumersInWords(some({}))).toBe("report (has read up to run 7), 2 jobs you don't have access to"));
   it("tells of none", () => expect(consumersInWords(some({ consumers: {}, hiddenConsumers: 0 }))).toBe("none"));
   it.each([
-    [{}, /it fails, unless on_rewind/],
-    [{ consumers: {} }, /it fails, unless on_rewind/],
+    [{}, /fails unless on_rewind/],
+    [{ consumers: {} }, /fails unless on_rewind/],
     [{ consumers: {}, hiddenConsumers: 0 }, /^$/],
   ])("with %j says what consumers see of it: %s", (more, words) =>
     expect(factsOf(some(more)).find(({ label }) => label === "Consumers affected")?.note ?? "").toMatch(words),
@@ -123,9 +124,9 @@ describe("a preview", () => {
     const removed = (more: Partial<ChangeSummary>) =>
       factsOf(some(more)).find(({ label }) => label === "Removed")?.says;
     expect(removed({ sinksToClean: 1 })).toBe(
-      "what 1 output in other sinks holds, by the next run. This can't be undone.",
+      "rows of 1 output in other sinks, by the next run. This can't be undone.",
     );
-    expect(removed({ toClean: 3, sinksToClean: 2 })).toMatch(/^3 files and what 2 outputs in other sinks hold, by/);
+    expect(removed({ toClean: 3, sinksToClean: 2 })).toMatch(/^3 files and rows of 2 outputs in other sinks, by/);
   });
   it("tells of runs that can't be read", () =>
     expect(factsOf(some({ unreadable: ["5.6"] })).at(-1)).toEqual({
@@ -133,24 +134,24 @@ describe("a preview", () => {
       says: "5.6; not counted above",
     }));
   it("back to the beginning keeps no run", () =>
-    expect(factsOf(some({ toRun: 0 }))[1]?.says).toBe("none: as before the first run"));
+    expect(factsOf(some({ toRun: 0 }))[1]?.says).toBe("none: back to before its first run"));
 });
 
 describe("rows that would come twice", () => {
   it("are said with where and for whom", () => {
     expect(twiceInWords(["/lake/out"], [])).toContain("to /lake/out again");
-    expect(twiceInWords(["/lake/out"], [])).toMatch(/Everyone who reads that output finds them twice\.$/);
+    expect(twiceInWords(["/lake/out"], [])).toMatch(/Readers of that output see duplicates\.$/);
     expect(twiceInWords(["/a", "/b"], [])).toContain("to /a, /b again");
-    expect(twiceTitle(["/a"], [])).toBe("The output would contain duplicate rows");
+    expect(twiceTitle(["/a"], [])).toBe("This will duplicate rows");
   });
   it("are said to be uncertain where it is not known what a table holds", () => {
     const table = "conn:dw#public.dim";
-    expect(twiceTitle([table], [table])).toBe("The output may contain duplicate rows");
-    expect(twiceTitle(["/a", table], [table])).toBe("The output would contain duplicate rows");
+    expect(twiceTitle([table], [table])).toBe("This may duplicate rows");
+    expect(twiceTitle(["/a", table], [table])).toBe("This will duplicate rows");
     expect(twiceInWords(["/a", table], [table])).toContain(
-      `Whether the undone runs have published to ${table} is not known here`,
+      `Whether the undone runs published to ${table} is unknown here`,
     );
-    expect(twiceInWords([table], [table])).not.toContain("finds them twice");
+    expect(twiceInWords([table], [table])).not.toContain("see duplicates");
   });
   it.each<[ChangeSpec | undefined, string]>([
     [{ kind: "reset", clean: false }, "clean"],
@@ -178,21 +179,24 @@ describe("an event", () => {
 describe("what a set skips", () => {
   const NEVER = { files: 14, bytes: 1_810_000_000, runs: [], consumers: [], unknown: null };
   it("is said with files and bytes", () =>
-    expect(neverReadInWords(NEVER)).toMatch(
-      /^14 files \(1\.\d+ G.*\) that are unread count as read\. No run will ever/,
-    ));
+    expect(neverReadInWords(NEVER)).toMatch(/^14 unread files \(1\.81 GB\) will be marked as read\. No run will ever/));
+  it("heads with its amount, or that this is unknown", () => {
+    expect(neverReadTitle(NEVER)).toBe("Never read: 14 files, 1.81 GB");
+    expect(neverReadTitle({ ...NEVER, files: 1, bytes: null })).toBe("Never read: 1 file");
+    expect(neverReadTitle({ ...NEVER, files: null, bytes: null })).toBe("Never read: amount unknown");
+  });
   it("is said with upstream runs and the consumers that miss it", () =>
     expect(neverReadInWords({ ...NEVER, runs: [4, 5], consumers: ["report"] })).toMatch(
-      /upstream runs 4, 5\..*never reaches report\.$/,
+      /upstream runs 4, 5\..*never reach report\.$/,
     ));
   it("is not known, and never nothing, where the source can't be asked", () =>
-    expect(neverReadInWords({ ...NEVER, files: null, bytes: null, unknown: "gone" })).toMatch(/is not known \(gone\)/));
+    expect(neverReadInWords({ ...NEVER, files: null, bytes: null, unknown: "gone" })).toMatch(/is unknown \(gone\)/));
   it("is nothing where nothing is unread", () =>
     expect(summaryOf({ ...PREVIEW, never_read: { ...NEVER, files: 0, bytes: 0 } }).neverRead).toBeNull());
   it("is told of a request as well", () =>
     expect(summaryOfRequest({ change: "set", version: 1, never_read: NEVER })?.neverRead?.files).toBe(14));
   it("says what undone runs left", () =>
-    expect(factsOf(some({ leftOver: 2 })).find(({ label }) => label === "Left by undone runs")?.says).toMatch(
-      /^2 files/,
-    ));
+    expect(
+      factsOf(some({ leftOver: 2 })).find(({ label }) => label === "Output left by earlier undone runs")?.says,
+    ).toMatch(/^2 files/));
 });

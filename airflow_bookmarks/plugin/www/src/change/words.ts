@@ -13,7 +13,7 @@ export interface Fact {
   note?: string;
 }
 
-const WENT_BACK = "Their next run sees that this job went back: it fails, unless on_rewind says otherwise.";
+const WENT_BACK = "Their next run fails unless on_rewind says otherwise.";
 
 /** Name a change, as a button does: "Rewind to run 4". */
 export function actionName(spec: ChangeSpec): string {
@@ -34,7 +34,7 @@ export function inSentence(name: string): string {
 export function requestName(change: Readonly<Record<string, unknown>>): string {
   const { kind, to_run, ctx, value, clean } = change;
   const contexts = Array.isArray(change.contexts) ? change.contexts.join(", ") : "";
-  const also = clean === true ? " and remove what the undone runs wrote" : "";
+  const also = clean === true ? " and remove the undone runs' output" : "";
   if (kind === "reset") return `Reset ${contexts || "the job"}${also}`;
   if (kind === "rewind") return `Rewind ${contexts === "" ? "" : `${contexts} `}to run ${to_run}${also}`;
   if (kind === "set") return `Set ${ctx} to ${value}`;
@@ -42,7 +42,7 @@ export function requestName(change: Readonly<Record<string, unknown>>): string {
   if (kind === "rename-context") return `Rename the context ${ctx} to ${change.to_ctx}`;
   if (kind === "set-state") return `Set job.state ${change.state} to ${value}`;
   if (kind === "undo") return "Undo the last change";
-  if (kind === "unprotect") return "Remove the protection";
+  if (kind === "unprotect") return "Unprotect the job";
   if (kind === "share") return `Share the job with DAG ${change.dag}`;
   if (kind === "hand-over" && change.renamed === true) return `Rename the owner of the job to DAG ${change.dag}`;
   if (kind === "hand-over") return `Hand the job over to DAG ${change.dag}`;
@@ -52,12 +52,12 @@ export function requestName(change: Readonly<Record<string, unknown>>): string {
 
 /** Say what a request is for that moves nothing, so that there is no preview of it. */
 export function withoutPreview(change: Readonly<Record<string, unknown>>, job: string): string {
-  if (change.kind === "share") return `From then on runs of DAG ${change.dag} may take job ${job} too.`;
+  if (change.kind === "share") return `DAG ${change.dag} will be allowed to run job ${job} too.`;
   if (change.kind === "hand-over" && change.renamed === true)
-    return `From then on job ${job} belongs to DAG ${change.dag}, and no rights are asked of its owner's old name.`;
+    return `Job ${job} will belong to DAG ${change.dag}, and no permission on the owner's old name will be required.`;
   if (change.kind === "hand-over")
-    return `From then on job ${job} belongs to DAG ${change.dag}. Rights are asked of its present owner too, whose runs are refused.`;
-  return `From then on one person alone can change job ${job}.`;
+    return `Job ${job} will belong to DAG ${change.dag}. Permission on its current owner will still be required, but that DAG's runs will be refused.`;
+  return `Job ${job} can then be changed without approval.`;
 }
 
 /** Name an event: "rewind to run 4", "set flights to now". */
@@ -68,9 +68,9 @@ export function eventName(event: EventRow): string {
   if (event.kind === "rename-context")
     return `rename the context ${event.ctx ?? ""} to ${event.name ?? "another name"}`;
   if (event.kind === "set-state") return `set job.state ${event.name ?? ""}`.trim();
-  if (event.kind === "share") return `share with DAG ${event.dag ?? "not known"}`;
-  if (event.kind === "unshare") return `stop sharing with DAG ${event.dag ?? "not known"}`;
-  if (event.kind === "hand-over") return `hand over to DAG ${event.dag ?? "not known"}`;
+  if (event.kind === "share") return `share with DAG ${event.dag ?? "unknown"}`;
+  if (event.kind === "unshare") return `stop sharing with DAG ${event.dag ?? "unknown"}`;
+  if (event.kind === "hand-over") return `hand over to DAG ${event.dag ?? "unknown"}`;
   if (event.kind === "request" && event.change) return `request: ${inSentence(requestName(event.change))}`;
   return event.kind;
 }
@@ -99,12 +99,12 @@ export function againInWords({
 }: Pick<ChangeSummary, "files" | "bytes" | "rows" | "amounts">): string {
   const others = amountsInWords(amounts);
   if (others !== undefined) return files ? `${count(files, "file")}, ${others}` : others;
-  if (files === null && bytes === null && rows === null) return "not known until the source is asked";
+  if (files === null && bytes === null && rows === null) return "unknown until the source is checked";
   if (files === 0 && bytes === 0 && !rows) return "nothing";
   const parts = [
     ...(files === null ? [] : [count(files, "file")]),
     ...(bytes === null ? [] : [inBytes(bytes)]),
-    rows === null ? "rows were not counted" : count(rows, "row"),
+    rows === null ? "rows not counted" : count(rows, "row"),
   ];
   return parts.join(", ");
 }
@@ -116,31 +116,37 @@ export function undoneInWords({ undone, undoneCount }: Pick<ChangeSummary, "undo
   return `${count(undoneCount, "run")}: ${inRanges(undone)}${more}`;
 }
 
+/** The headline over `neverReadInWords`: how much a set skips for good. */
+export function neverReadTitle({ files, bytes }: NeverRead): string {
+  const amount = files === null ? "amount unknown" : count(files, "file");
+  return `Never read: ${amount}${bytes === null ? "" : `, ${inBytes(bytes)}`}`;
+}
+
 /** Say what no run will ever read once a context is set, and who misses it. */
 export function neverReadInWords({ files, bytes, runs, consumers, unknown }: NeverRead): string {
   const amount =
     files === null
-      ? `How much is not known (${unknown ?? "unknown"}): everything that is unread counts as read.`
-      : `${count(files, "file")}${bytes === null ? "" : ` (${inBytes(bytes)})`} that ${files === 1 ? "is" : "are"} unread count as read.`;
+      ? `Everything unread will be marked as read; the amount is unknown (${unknown ?? "no reason given"}).`
+      : `${count(files, "unread file")}${bytes === null ? "" : ` (${inBytes(bytes)})`} will be marked as read.`;
   const upstream =
-    runs.length === 0 ? "" : ` They are of upstream ${runs.length === 1 ? "run" : "runs"} ${inRanges(runs)}.`;
-  const missed = consumers.length === 0 ? "" : ` Output made from them never reaches ${consumers.join(", ")}.`;
-  return `${amount}${upstream} No run will ever read them: their rows are lost to this job.${missed}`;
+    runs.length === 0 ? "" : ` The data comes from upstream ${runs.length === 1 ? "run" : "runs"} ${inRanges(runs)}.`;
+  const missed = consumers.length === 0 ? "" : ` Output made from it will never reach ${consumers.join(", ")}.`;
+  return `${amount}${upstream} No run will ever read this data, so its rows are lost to this job.${missed}`;
 }
 
 /** Say what a clean removes; undefined where it removes nothing. */
 export function removedInWords(files: number, sinks: number): string | undefined {
   const removed = files > 0 ? [count(files, "file")] : [];
-  if (sinks > 0) removed.push(`what ${count(sinks, "output")} in other sinks ${sinks === 1 ? "holds" : "hold"}`);
+  if (sinks > 0) removed.push(`rows of ${count(sinks, "output")} in other sinks`);
   return removed.length === 0 ? undefined : removed.join(" and ");
 }
 
 /** Say what runs that were undone before have left in their targets. */
 function leftInWords({ leftOver, toClean, sinksToClean }: ChangeSummary): string {
-  if (leftOver === null) return "not known";
+  if (leftOver === null) return "unknown";
   const isCleaned = toClean > 0 || sinksToClean > 0;
   const fate = isCleaned ? "removed with the rest" : "removed by the next reset or rewind that removes output";
-  return `${count(leftOver, "file")} in a target; ${fate}`;
+  return `${count(leftOver, "file")}; ${fate}`;
 }
 
 /** Say which jobs have read what a change undoes. */
@@ -149,7 +155,7 @@ export function consumersInWords({
   hiddenConsumers,
 }: Pick<ChangeSummary, "consumers" | "hiddenConsumers">): string {
   const shown = Object.entries(consumers).map(([job, run]) => `${job} (has read up to run ${run})`);
-  const hidden = hiddenConsumers === 0 ? [] : [`${count(hiddenConsumers, "job")} that you may not look at`];
+  const hidden = hiddenConsumers === 0 ? [] : [`${count(hiddenConsumers, "job")} you don't have access to`];
   return [...shown, ...hidden].join(", ") || "none";
 }
 
@@ -160,13 +166,16 @@ export function factsOf(summary: ChangeSummary): Fact[] {
   const isRead = summary.hiddenConsumers > 0 || Object.keys(summary.consumers).length > 0;
   return [
     { label: "Runs undone", says: undoneInWords(summary) },
-    { label: "Last run kept", says: summary.toRun === 0 ? "none: as before the first run" : `run ${summary.toRun}` },
+    {
+      label: "Last run kept",
+      says: summary.toRun === 0 ? "none: back to before its first run" : `run ${summary.toRun}`,
+    },
     { label: "Read again", says: againInWords(summary) },
     { label: "Consumers affected", says: consumersInWords(summary), ...(isRead ? { note: WENT_BACK } : {}) },
     ...(removed === undefined
       ? []
       : [{ label: "Removed", says: `${removed}, by the next run. This can't be undone.` }]),
-    ...(summary.leftOver === 0 ? [] : [{ label: "Left by undone runs", says: leftInWords(summary) }]),
+    ...(summary.leftOver === 0 ? [] : [{ label: "Output left by earlier undone runs", says: leftInWords(summary) }]),
     ...(unreadable === "" ? [] : [{ label: "Can't be read", says: `${unreadable}; not counted above` }]),
   ];
 }
@@ -178,7 +187,7 @@ export function isUncertain(targets: readonly string[], unknown: readonly string
 
 /** The headline over `twiceInWords`. `unknown`: the targets of which it is not known. */
 export function twiceTitle(targets: readonly string[], unknown: readonly string[]): string {
-  return `The output ${isUncertain(targets, unknown) ? "may" : "would"} contain duplicate rows`;
+  return `This ${isUncertain(targets, unknown) ? "may" : "will"} duplicate rows`;
 }
 
 /** Say where the rows of a change would be twice, and why; of `unknown` targets, that this is not known. */
@@ -188,11 +197,11 @@ export function twiceInWords(targets: readonly string[], unknown: readonly strin
   const words = [];
   if (surely.length > 0)
     words.push(
-      `The next runs read the same input again and write its rows to ${surely.join(", ")} again, where the rows written before remain. Everyone who reads ${there} finds them twice.`,
+      `The next runs read the same input again and write its rows to ${surely.join(", ")} again, while the rows already there stay. Readers of ${there} see duplicates.`,
     );
   if (unknown.length > 0)
     words.push(
-      `Whether the undone runs have published to ${unknown.join(", ")} is not known here: only the database could tell. If they have, their rows remain, and the next runs write them again; if not, no row will be there twice. The command line looks there, with --dry-run.`,
+      `Whether the undone runs published to ${unknown.join(", ")} is unknown here: only the database can tell. If they did, their rows stay and the next runs write them again; if not, nothing is duplicated. To find out, use --dry-run on the command line.`,
     );
   return words.join(" ");
 }

@@ -20,11 +20,11 @@ export function JobHead({ job }: { job: Job }) {
         <Heading as="h1" size="lg" wordBreak="break-all">
           {job.job}
         </Heading>
-        <CopyButton text={job.job} what="the job's name" />
+        <CopyButton text={job.job} what="job name" />
         {job.health && <HealthBadge state={job.health.state} />}
         <StateBadge state={job.state} />
         {job.protected && (
-          <Badge variant="outline" title="changes need the approval of a second person">
+          <Badge variant="outline" title="changes need a second person's approval">
             protected
           </Badge>
         )}
@@ -69,7 +69,7 @@ function HealthWords({ health, failedTask }: { health: HealthRow; failedTask: Jo
             {state === "FAILED" && failedTask && (
               <>
                 {" "}
-                <PageLink to={logOf(failedTask)}>Log of the task</PageLink>
+                <PageLink to={logOf(failedTask)}>Task log</PageLink>
               </>
             )}
           </Text>
@@ -94,7 +94,7 @@ function Facts({ job }: { job: Job }) {
             <PageLink to={taskPage(job.dag_id, job.task_id)}>{taskWords(job)}</PageLink>
           </Fact>
         )}
-        {job.former_owners.length > 0 && <Fact title="Formerly of">{job.former_owners.join(", ")}</Fact>}
+        {job.former_owners.length > 0 && <Fact title="Previous owners">{job.former_owners.join(", ")}</Fact>}
         {job.shared_with.length > 0 && <Fact title="Shared with">{job.shared_with.join(", ")}</Fact>}
         <Fact title="Last commit">
           <Ago at={job.last_commit_at} />
@@ -147,7 +147,7 @@ function HolderWords({ holder, isOver }: { holder: NonNullable<Job["holder"]>; i
   return (
     <Text as="span" wordBreak="break-word">
       run {holder.run_id}, attempt {holder.attempt}, since <Ago at={holder.since} />; its lease
-      {isOver ? " ran out " : " runs out "}
+      {isOver ? " expired " : " expires "}
       <Ago at={holder.until} />
     </Text>
   );

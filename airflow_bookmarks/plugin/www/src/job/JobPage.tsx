@@ -83,8 +83,8 @@ function Damage({ why }: { why: string | null | undefined }) {
       <Alert.Content>
         <Alert.Title>The state of this job can't be read</Alert.Title>
         <Alert.Description wordBreak="break-word">
-          {why ?? "The state store holds something that is no bookmark."} The command airflow-bookmarks doctor says what
-          can be mended.
+          {why ?? "The state store holds something that isn't a bookmark."} Run airflow-bookmarks doctor for repair
+          options.
         </Alert.Description>
       </Alert.Content>
     </Alert.Root>
@@ -97,7 +97,9 @@ function Deleted() {
       <Alert.Indicator />
       <Alert.Content>
         <Alert.Title>This bookmark was deleted</Alert.Title>
-        <Alert.Description>The job is in no list until it runs again; Undo brings the bookmark back.</Alert.Description>
+        <Alert.Description>
+          The job won't appear in any list until it runs again. Undo restores the bookmark.
+        </Alert.Description>
       </Alert.Content>
     </Alert.Root>
   );

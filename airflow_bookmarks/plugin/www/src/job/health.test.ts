@@ -6,8 +6,8 @@ describe("what is still to be done", () => {
     expect(stillToDo({ due_run_number: null, cleaning: false })).toEqual([]));
   it("names the run that is due, and the cleaning", () => {
     const [due, cleaning] = stillToDo({ due_run_number: 7, cleaning: true });
-    expect(due).toContain("Run 7 is committed and still to be published");
-    expect(cleaning).toContain("still to be removed");
+    expect(due).toContain("Run 7 is committed, publish pending");
+    expect(cleaning).toContain("Cleanup pending");
   });
 });
 
@@ -23,11 +23,11 @@ describe("the run of a job", () => {
     expect(numbersOf({ run_number: 25, data_run_number: 25 })).toEqual({ title: "Run", said: "25", last: undefined }));
   it("is the one after which its data stands, where that went back", () =>
     expect(numbersOf({ run_number: 25, data_run_number: 20 })).toEqual({
-      title: "Data stands",
-      said: "after run 20",
-      last: "last number 25",
+      title: "Data up to",
+      said: "run 20",
+      last: "last run number 25",
     }));
-  it("may be none", () => expect(numbersOf({ run_number: 4, data_run_number: 0 }).said).toBe("before the first run"));
+  it("may be none", () => expect(numbersOf({ run_number: 4, data_run_number: 0 }).said).toBe("no run"));
   it("may not be known", () => expect(numbersOf({}).said).toBe("unknown"));
 });
 

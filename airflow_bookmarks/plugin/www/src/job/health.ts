@@ -6,9 +6,9 @@ export function stillToDo(job: Pick<Job, "due_run_number" | "cleaning">): string
   const said: string[] = [];
   if (job.due_run_number != null)
     said.push(
-      `Run ${job.due_run_number} is committed and still to be published. The next run does that first, and ends there if it fails: the log of its task says why, and what to do.`,
+      `Run ${job.due_run_number} is committed, publish pending. The next run publishes it first, and stops there if that fails; its task log says why and what to do.`,
     );
-  if (job.cleaning) said.push("What undone runs published is still to be removed. The next run does that first.");
+  if (job.cleaning) said.push("Cleanup pending: the next run first removes what undone runs published.");
   return said;
 }
 
@@ -27,8 +27,8 @@ export function numbersOf({
 }: Pick<Job, "run_number" | "data_run_number">): Numbers {
   if (last == null) return { title: "Run", said: "unknown", last: undefined };
   if (data == null || data === last) return { title: "Run", said: inFull(last), last: undefined };
-  const said = data === 0 ? "before the first run" : `after run ${inFull(data)}`;
-  return { title: "Data stands", said, last: `last number ${inFull(last)}` };
+  const said = data === 0 ? "no run" : `run ${inFull(data)}`;
+  return { title: "Data up to", said, last: `last run number ${inFull(last)}` };
 }
 
 /** Say how many virtual shards a sharded job has, and how many of them need a look: "64, 2 held". */

@@ -14,7 +14,7 @@ interface HealthFilterProps {
 export function HealthFilter({ value, counts, onHealth }: HealthFilterProps) {
   const shown = HEALTHS.filter((each) => each === value || (counts?.[each] ?? 0) > 0);
   return (
-    <HStack as="fieldset" aria-label="Health of the jobs" gap={2} wrap="wrap" border={0} p={0} m={0}>
+    <HStack as="fieldset" aria-label="Filter by health" gap={2} wrap="wrap" border={0} p={0} m={0}>
       {shown.map((each) => (
         <Button
           key={each}

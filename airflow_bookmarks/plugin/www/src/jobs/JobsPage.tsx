@@ -36,7 +36,7 @@ export function JobsPage() {
         )}
       </Flex>
       <JobsList
-        caption="Jobs and where their bookmarks stand"
+        caption="Jobs and their bookmarks"
         listQuery={listQuery}
         onAsk={ask}
         answer={answer}

@@ -29,11 +29,11 @@ function JobsOf({ dagId, taskId }: JobsTabProps) {
     <Stack gap={4}>
       {data !== undefined && data.total > 0 && (
         <Heading as="h2" size="sm">
-          {count(data.total, "job")} of this {whose}
+          {count(data.total, "job")} in this {whose}
         </Heading>
       )}
       <JobsList
-        caption={`Jobs of this ${whose} and where their bookmarks stand`}
+        caption={`Jobs in this ${whose} and their bookmarks`}
         listQuery={listQuery}
         onAsk={ask}
         answer={answer}
@@ -45,9 +45,9 @@ function JobsOf({ dagId, taskId }: JobsTabProps) {
 
 function NoneOf({ whose }: { whose: "DAG" | "task" }) {
   return (
-    <Empty title={whose === "DAG" ? "No task of this DAG has a bookmark yet" : "This task has no bookmark yet"}>
-      A job appears here when a task with BookmarkSparkSubmitOperator has run, and its bookmark lies where the
-      connection [bookmarks] conn_id of Airflow's configuration leads.
+    <Empty title={whose === "DAG" ? "No task in this DAG has a bookmark yet" : "This task has no bookmark yet"}>
+      A job appears here once a task with BookmarkSparkSubmitOperator has run, if its bookmark is in the store that
+      [bookmarks] conn_id in Airflow's configuration points to.
     </Empty>
   );
 }

@@ -49,7 +49,7 @@ export function JobsTableRow({ row }: { row: JobRow }) {
       </Table.Cell>
       <Table.Cell textAlign="end">
         {row.epoch == null ? (
-          <Nothing why={row.shards == null ? "not known" : "differs by shard"} />
+          <Nothing why={row.shards == null ? "epoch unknown" : "differs by shard"} />
         ) : (
           inFull(row.epoch)
         )}
@@ -128,7 +128,7 @@ function Lock() {
   return (
     <Icon size="sm" color="fg.muted" aria-hidden={false} asChild>
       <svg viewBox="0 0 24 24" role="img" aria-label="protected">
-        <title>protected: changes need the approval of a second person</title>
+        <title>protected: changes need a second person's approval</title>
         <path
           fill="currentColor"
           d="M17 9h-1V7a4 4 0 0 0-8 0v2H7a2 2 0 0 0-2 2v8a2 2 0 0 0 2 2h10a2 2 0 0 0 2-2v-8a2 2 0 0 0-2-2Zm-7-2a2 2 0 0 1 4 0v2h-4V7Z"

@@ -5,13 +5,13 @@ import { type ListQuery, missing } from "./listQuery";
 /** Say that there is no job at all, and how one comes about. */
 export function NoJobs() {
   return (
-    <Empty title="No job has a bookmark yet">
+    <Empty title="No bookmarks yet">
       <Text as="span" display="block" textAlign="center">
-        A job appears here when a task with <Code>BookmarkSparkSubmitOperator</Code> has run.
+        A job appears here once a task with <Code>BookmarkSparkSubmitOperator</Code> has run.
       </Text>
       <Text as="span" display="block" textAlign="center">
-        This page looks at the connection that <Code>[bookmarks] conn_id</Code> of Airflow's configuration names, and at
-        the jobs of DAGs that you may look at.
+        This page uses the connection set by <Code>[bookmarks] conn_id</Code> in Airflow's configuration, and shows the
+        jobs of DAGs that you have access to.
       </Text>
     </Empty>
   );
@@ -20,7 +20,7 @@ export function NoJobs() {
 /** Say that no job is what was asked for, and offer all of them. */
 export function NoMatch({ listQuery, onClear }: { listQuery: ListQuery; onClear: () => void }) {
   return (
-    <Empty title="No job matches">
+    <Empty title="No matching jobs">
       <Text as="span" display="block" textAlign="center" mb={3} wordBreak="break-word">
         {missing(listQuery)}
       </Text>
@@ -34,9 +34,9 @@ export function NoMatch({ listQuery, onClear }: { listQuery: ListQuery; onClear:
 /** Say that the list has become shorter than the page that the address names. */
 export function NoSuchPage({ page, onFirst }: { page: number; onFirst: () => void }) {
   return (
-    <Empty title={`There is no page ${page}`}>
+    <Empty title={`Page ${page} is out of range`}>
       <Text as="span" display="block" textAlign="center" mb={3}>
-        The list has fewer jobs than that.
+        The list doesn't have that many jobs.
       </Text>
       <Button size="sm" variant="outline" display="flex" mx="auto" onClick={onFirst}>
         Show the first page

@@ -11,7 +11,7 @@ export function StateFilter({ value, onState }: StateFilterProps) {
   return (
     <NativeSelect.Root size="sm" width="auto" minW="9rem">
       <NativeSelect.Field
-        aria-label="State of the jobs"
+        aria-label="Filter by state"
         value={value ?? ""}
         onChange={(event) => onState(STATES.find((each) => each === event.currentTarget.value))}
       >

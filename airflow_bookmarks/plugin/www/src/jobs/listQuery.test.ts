@@ -68,10 +68,10 @@ describe("a list", () => {
 
 describe("a list that is empty", () => {
   it.each([
-    ["search=+x+", "No job has “x” in its name, its DAG or its task."],
-    ["state=DUE", "No job that is DUE was found."],
-    ["state=DUE&health=LATE", "No job that is LATE and DUE was found."],
-    ["state=DUE&search=x", "No job that is DUE has “x” in its name, its DAG or its task."],
+    ["search=+x+", "No jobs with “x” in the name, DAG or task."],
+    ["state=DUE", "No DUE jobs."],
+    ["state=DUE&health=LATE", "No LATE, DUE jobs."],
+    ["state=DUE&search=x", "No DUE jobs with “x” in the name, DAG or task."],
   ])("says what was asked for (%s)", (text, words) => expect(missing(listQueryOf(address(text)))).toBe(words));
 });
 

@@ -106,9 +106,9 @@ export function isFiltered({ search, health, state }: ListQuery): boolean {
 /** Say what no job is, where none is what was asked for. */
 export function missing({ search, health, state }: ListQuery): string {
   const needle = search.trim();
-  const wanted = [health, state].filter((each) => each !== undefined).join(" and ");
-  const which = wanted === "" ? "No job" : `No job that is ${wanted}`;
-  return needle === "" ? `${which} was found.` : `${which} has “${needle}” in its name, its DAG or its task.`;
+  const wanted = [health, state].filter((each) => each !== undefined).join(", ");
+  const which = wanted === "" ? "No jobs" : `No ${wanted} jobs`;
+  return needle === "" ? `${which}.` : `${which} with “${needle}” in the name, DAG or task.`;
 }
 
 /** Return how the list is sorted after a click on the head of a column. */

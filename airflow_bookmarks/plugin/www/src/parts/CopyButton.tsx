@@ -1,6 +1,6 @@
 import { Clipboard, IconButton } from "@chakra-ui/react";
 
-/** Copy a text; `what` names it: "the job's name". */
+/** Copy a text; `what` names it: "job name". */
 export function CopyButton({ text, what }: { text: string; what: string }) {
   return (
     <Clipboard.Root value={text} timeout={2000}>

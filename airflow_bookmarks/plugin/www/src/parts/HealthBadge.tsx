@@ -8,16 +8,16 @@ interface Look {
 
 // What it says in words is beside it: colours never stand alone.
 const LOOKS: Record<HealthNote["state"], Look> = {
-  FAILED: { palette: "red", means: "the last try failed, and nothing has committed since" },
-  STUCK: { palette: "red", means: "a driver died, and what it left waits for the next run" },
-  LATE: { palette: "red", means: "silent for longer than usual" },
-  REWOUND: { palette: "purple", means: "an upstream job went back, or was replayed, below what this job has read" },
-  LAGGING: { palette: "orange", means: "falls behind what it reads" },
-  WAITING: { palette: "blue", means: "a change waits for a second person" },
-  PAUSED: { palette: "orange", means: "part of its input is set aside, or missing" },
-  "TAKEN BACK": { palette: "purple", means: "reset, rewound or set, and it has not committed since" },
-  OK: { palette: "green", means: "it commits as usual" },
-  NEW: { palette: "gray", means: "it has never committed" },
+  FAILED: { palette: "red", means: "the last attempt failed, and nothing has committed since" },
+  STUCK: { palette: "red", means: "driver died, cleanup pending" },
+  LATE: { palette: "red", means: "no commit for longer than usual" },
+  REWOUND: { palette: "purple", means: "an upstream job was rewound or replayed below what this job has read" },
+  LAGGING: { palette: "orange", means: "behind its input" },
+  WAITING: { palette: "blue", means: "a change is awaiting approval" },
+  PAUSED: { palette: "orange", means: "part of its input is set aside or missing" },
+  "TAKEN BACK": { palette: "purple", means: "reset, rewound or set, with no commit since" },
+  OK: { palette: "green", means: "commits as usual" },
+  NEW: { palette: "gray", means: "never committed" },
 };
 
 /** Return the colour palette of a state of health. */

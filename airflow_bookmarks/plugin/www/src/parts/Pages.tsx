@@ -78,13 +78,13 @@ function Size({ of, limit, limits, onLimit }: Pick<PagesProps, "of" | "limit" | 
   return (
     <NativeSelect.Root size="sm" width="auto">
       <NativeSelect.Field
-        aria-label={`How many ${of} on a page`}
+        aria-label={`Number of ${of} per page`}
         value={limit}
         onChange={(event) => onLimit(Number(event.currentTarget.value))}
       >
         {limits.map((each) => (
           <option key={each} value={each}>
-            {each} on a page
+            {each} per page
           </option>
         ))}
       </NativeSelect.Field>

@@ -20,11 +20,11 @@ const LOOKS: Record<string, Look> = {
   REWOUND: { palette: "purple", means: "an upstream job was rewound to before what this job has read" },
   REPLAYED: { palette: "purple", means: "an upstream job replaced the output of a run that this job has read" },
   UNKNOWN: { palette: "gray", means: "can't be determined" },
-  PLANNED: { palette: "blue", means: "has planned what to read, and has not committed" },
+  PLANNED: { palette: "blue", means: "has planned what to read, but not committed" },
   COMMITTED: { palette: "purple", means: "committed, not published yet" },
   PUBLISHED: { palette: "green", means: "its output is visible, and consumers may read it" },
   FAILED: { palette: "red", means: "did not commit; the next run reads its input again" },
-  ABANDONED: { palette: "gray", means: "given up; its input is read again by another run" },
+  ABANDONED: { palette: "gray", means: "abandoned; another run reads its input again" },
   UNDONE: { palette: "gray", means: "undone by a reset, rewind, set or undo" },
 };
 

@@ -35,7 +35,7 @@ export function Chart({ measure, points }: ChartProps) {
       </Flex>
       {!isKnown && (
         <Text fontSize="sm" py={8} color="fg.muted">
-          {measure.isTime ? "Not known, because the watermark may not be a time." : "No run recorded these counts."}
+          {measure.isTime ? "Unknown, because the watermark may not be a time." : "No run recorded these counts."}
         </Text>
       )}
       {isKnown && asTable && <ChartTable measure={measure} points={points} />}
@@ -97,6 +97,6 @@ function Plot({ measure, points }: ChartProps) {
 function readout(point: ChartPoint | undefined, measure: Measure): string {
   if (point === undefined) return "";
   const time = timeOf(point.at);
-  const value = point.value === null ? "not known" : measure.say(point.value);
+  const value = point.value === null ? "unknown" : measure.say(point.value);
   return `Run ${point.number}${time ? `, ${inZone(time)}` : ""}: ${value}`;
 }

@@ -15,7 +15,7 @@ export function ChartTable({ measure, points }: { measure: Measure; points: read
             <Table.Cell whiteSpace="nowrap">
               <Ago at={point.at} />
             </Table.Cell>
-            <Table.Cell textAlign="end">{point.value === null ? "not known" : measure.say(point.value)}</Table.Cell>
+            <Table.Cell textAlign="end">{point.value === null ? "unknown" : measure.say(point.value)}</Table.Cell>
           </Table.Row>
         ))}
       </ScrollTable>

@@ -30,7 +30,7 @@ export function Events({ job }: { job: string }) {
   if (query.error) return <Problem error={query.error} onRetry={() => query.refetch()} />;
   if (!query.data) return <Skeleton height={40} aria-label="Loading the events" />;
   const { events, total } = query.data;
-  if (total === 0) return <Empty title="Nobody has changed this job">Resets, rewinds, sets and undos show here.</Empty>;
+  if (total === 0) return <Empty title="No changes yet">Resets, rewinds, sets and undos appear here.</Empty>;
   const turn = (next: number) => setSearch(withPart(search, "page", next === 1 ? undefined : `${next}`));
   return (
     <Stack gap={3}>
@@ -73,7 +73,7 @@ function EventLine({ event }: { event: EventRow }) {
             ms={2}
             colorPalette="orange"
             variant="outline"
-            title="the job was taken away from the run that held it"
+            title="the run that was using the job was stopped from committing"
           >
             forced
           </Badge>

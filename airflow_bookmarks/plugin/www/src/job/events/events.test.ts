@@ -14,28 +14,28 @@ describe("an event", () => {
   it.each([
     ["airflow", "logged in"],
     ["os, airflow", "OS user, logged in"],
-    ["told", "told by a program"],
-    [null, "how is not known"],
+    ["told", "reported by a program"],
+    [null, "source unknown"],
   ])("says how the name in it is known: %s", (who_kind, said) => {
     expect(knownBy({ who_kind })).toBe(said);
   });
 
   it.each([
-    [event("reset", { to_run: 0 }), "Reset to before the first run"],
+    [event("reset", { to_run: 0 }), "Reset to before its first run"],
     [event("rewind", { to_run: 4 }), "Rewound to run 4"],
-    [event("rewind", { to_run: 0 }), "Rewound to before the first run"],
+    [event("rewind", { to_run: 0 }), "Rewound to before its first run"],
     [event("set", { ctx: "flights", value: "now" }), "Set flights to now"],
     [event("undo", { to_run: 7 }), "Undid the last change: back to run 7"],
     [event("replay", { run: "5.9" }), "Replayed run 5"],
     [event("share", { dag: "sales" }), "Shared with DAG sales"],
     [event("unshare", { dag: "sales" }), "No longer shared with DAG sales"],
     [event("hand-over", { dag: "sales", owner_before: "lake" }), "Handed over from DAG lake to DAG sales"],
-    [event("hand-over", { dag: "pond", owner_before: "lake", renamed: true }), "Owner renamed: DAG lake is pond"],
-    [event("settle", { run: "7.9", value: "given-up" }), "Run 7, which landed in part, counts as given-up"],
-    [event("unlock", { held_by: "flights/manual__1/clean" }), "Took the job from flights/manual__1/clean"],
+    [event("hand-over", { dag: "pond", owner_before: "lake", renamed: true }), "Owner renamed from DAG lake to pond"],
+    [event("settle", { run: "7.9", value: "given-up" }), "Run 7, partly published, settled as given-up"],
+    [event("unlock", { held_by: "flights/manual__1/clean" }), "Unlocked (was held by flights/manual__1/clean)"],
     [
       event("request", { change: { kind: "rewind", to_run: "4", clean: true } }),
-      "Asked for: rewind to run 4, with clean",
+      "Requested: rewind to run 4, with clean",
     ],
     [event("protect"), "Protected"],
     [event("of a later version"), "of a later version"],
@@ -45,7 +45,7 @@ describe("an event", () => {
 it("a change without facts is said all the same", () => {
   expect(changeWords(null)).toBe("a change");
   expect(changeWords({ kind: "set", ctx: "flights", value: 41 })).toBe("set flights to 41");
-  expect(changeWords({ kind: "reset", contexts: ["a", "b"] })).toBe("reset (a, b alone)");
+  expect(changeWords({ kind: "reset", contexts: ["a", "b"] })).toBe("reset (a, b only)");
 });
 
 it("watermarks that stayed are left out", () => {

@@ -19,11 +19,11 @@ const PLAIN: Record<string, string> = {
 export function eventWords(event: EventRow): string {
   switch (event.kind) {
     case "reset":
-      return "Reset to before the first run";
+      return "Reset to before its first run";
     case "delete":
       return "Deleted";
     case "rewind":
-      return event.to_run ? `Rewound to run ${event.to_run}` : "Rewound to before the first run";
+      return event.to_run ? `Rewound to run ${event.to_run}` : "Rewound to before its first run";
     case "set":
       return event.ctx ? `Set ${event.ctx} to ${event.value ?? "another position"}` : "Set to another position";
     case "undo":
@@ -31,11 +31,11 @@ export function eventWords(event: EventRow): string {
     case "replay":
       return event.run ? `Replayed run ${numberOf(event.run)}` : "Replayed";
     case "settle":
-      return `Run ${event.run ? numberOf(event.run) : "?"}, which landed in part, counts as ${event.value ?? "settled"}`;
+      return `Run ${event.run ? numberOf(event.run) : "?"}, partly published, settled as ${event.value ?? "unknown"}`;
     case "unlock":
-      return event.held_by ? `Took the job from ${event.held_by}` : "Took the job from its run";
+      return event.held_by ? `Unlocked (was held by ${event.held_by})` : "Unlocked";
     case "request":
-      return `Asked for: ${changeWords(event.change)}`;
+      return `Requested: ${changeWords(event.change)}`;
     case "approve":
       return "Approved a request";
     case "reject":
@@ -43,9 +43,9 @@ export function eventWords(event: EventRow): string {
     case "rename":
       return event.name ? `Renamed to ${event.name}` : "Renamed";
     case "share":
-      return `Shared with DAG ${event.dag ?? "not known"}`;
+      return `Shared with DAG ${event.dag ?? "unknown"}`;
     case "unshare":
-      return `No longer shared with DAG ${event.dag ?? "not known"}`;
+      return `No longer shared with DAG ${event.dag ?? "unknown"}`;
     case "hand-over":
       return handedOver(event);
     default:
@@ -58,12 +58,12 @@ const KNOWN: Record<string, string> = {
   aws: "AWS identity",
   os: "OS user",
   task: "a task",
-  told: "told by a program",
+  told: "reported by a program",
 };
 
 /** Say how the name of who made a change is known; of two people, of both. */
 export function knownBy({ who_kind }: Pick<EventRow, "who_kind">): string {
-  if (!who_kind) return "how is not known";
+  if (!who_kind) return "source unknown";
   return who_kind
     .split(", ")
     .map((kind) => KNOWN[kind] ?? kind)
@@ -71,12 +71,12 @@ export function knownBy({ who_kind }: Pick<EventRow, "who_kind">): string {
 }
 
 function handedOver({ dag, owner_before, renamed }: EventRow): string {
-  if (renamed) return `Owner renamed: DAG ${owner_before ?? "not known"} is ${dag ?? "not known"}`;
+  if (renamed) return `Owner renamed from DAG ${owner_before ?? "unknown"} to ${dag ?? "unknown"}`;
   const from = owner_before ? ` from DAG ${owner_before}` : "";
-  return `Handed over${from} to DAG ${dag ?? "not known"}`;
+  return `Handed over${from} to DAG ${dag ?? "unknown"}`;
 }
 
-/** Say a change that was asked for: "rewind to run 4, with clean". */
+/** Say a change that was requested: "rewind to run 4, with clean". */
 export function changeWords(change: EventRow["change"]): string {
   if (!change) return "a change";
   const said = [typeof change.kind === "string" ? change.kind : "change"];
@@ -84,7 +84,7 @@ export function changeWords(change: EventRow["change"]): string {
   if (isText(change.dag)) said.push(change.kind === "share" ? `with DAG ${change.dag}` : `to DAG ${change.dag}`);
   const target = change.to_run ?? change.value;
   if (isText(target)) said.push(change.kind === "rewind" ? `to run ${target}` : `to ${target}`);
-  if (Array.isArray(change.contexts)) said.push(`(${change.contexts.join(", ")} alone)`);
+  if (Array.isArray(change.contexts)) said.push(`(${change.contexts.join(", ")} only)`);
   return said.join(" ") + (change.clean === true ? ", with clean" : "");
 }
 

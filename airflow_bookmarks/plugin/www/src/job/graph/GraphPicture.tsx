@@ -41,7 +41,7 @@ export function GraphPicture({ job, graph }: { job: string; graph: Graph }) {
 
 function Arrows({ width, height, reads }: { width: number; height: number; reads: readonly PlacedRead[] }) {
   const id = useId();
-  const label = `${reads.length} reads between jobs and sources; the list below says the same`;
+  const label = `${reads.length} reads between jobs and sources; also listed below`;
   return (
     <svg width={width} height={height} role="img" aria-label={label} style={{ position: "absolute", inset: 0 }}>
       <defs>

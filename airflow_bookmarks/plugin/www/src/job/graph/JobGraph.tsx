@@ -35,7 +35,7 @@ function Found({ job, graph }: { job: string; graph: Graph }) {
             <GraphPicture job={job} graph={graph} />
           ) : (
             <Text fontSize="sm">
-              {graph.nodes.length} jobs and sources are too many for a picture. They are listed below.
+              {graph.nodes.length} jobs and sources are too many to draw. They are listed below.
             </Text>
           )}
         </Section>

@@ -147,5 +147,5 @@ export function nodeRemark(node: GraphNode): string | undefined {
 export function hiddenWords(hidden: number): string | undefined {
   if (hidden === 0) return undefined;
   const jobs = hidden === 1 ? "1 more job is" : `${hidden} more jobs are`;
-  return `${jobs} part of this graph and not shown, because you may not look at ${hidden === 1 ? "it" : "them"}.`;
+  return `${jobs} part of this graph but not shown, because you don't have access to ${hidden === 1 ? "it" : "them"}.`;
 }

@@ -49,7 +49,7 @@ export function Consumers({ job }: { job: Job }) {
       {consumers.length === 0 && hidden === 0 && <Text fontSize="sm">No job reads this one.</Text>}
       {hidden > 0 && (
         <Text fontSize="sm" color="fg.muted" mt={2}>
-          {count(hidden, "consumer")} not shown, because you may not look at {hidden === 1 ? "it" : "them"}.
+          {count(hidden, "consumer")} not shown because you don't have access to {hidden === 1 ? "it" : "them"}.
         </Text>
       )}
     </Section>

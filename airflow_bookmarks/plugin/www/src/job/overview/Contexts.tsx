@@ -19,7 +19,7 @@ export function Contexts({ contexts }: { contexts: Job["contexts"] }) {
   return (
     <Section title="Contexts" hint="How far the job has read each of its sources.">
       {contexts.length === 0 ? (
-        <Empty title="No context has a position">The first run that commits sets it.</Empty>
+        <Empty title="No context has a position">The next run that commits sets one.</Empty>
       ) : (
         <ScrollTable caption="Contexts of the job" columns={COLUMNS}>
           {contexts.map((context) => (
@@ -33,7 +33,7 @@ export function Contexts({ contexts }: { contexts: Job["contexts"] }) {
                 {context.position}
                 {context.set_in_epoch !== null && (
                   <Text fontSize="xs" color="fg.muted">
-                    set by hand, not left by a run
+                    set manually
                   </Text>
                 )}
                 {context.newest_partition != null && (

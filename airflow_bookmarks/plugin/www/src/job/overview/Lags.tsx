@@ -12,7 +12,7 @@ const COLUMNS = [
   { title: "Source" },
   { title: "State" },
   { title: "Unread" },
-  { title: "Has read" },
+  { title: "Read up to" },
   { title: "Contexts" },
   { title: "Why" },
 ];
@@ -22,13 +22,13 @@ export function Lags({ job }: { job: string }) {
   return (
     <OnDemand
       title="Lag"
-      hint="How far the job is behind its sources. For folders and tables that the API server may not look at: what the last run recorded."
+      hint="How far the job is behind its sources. For folders and tables that the API server isn't allowed to access: what the last run recorded."
       job={job}
       useAnswer={useLag}
     >
       {({ lags }) =>
         lags.length === 0 ? (
-          <Text fontSize="sm">It has no source to fall behind.</Text>
+          <Text fontSize="sm">No sources</Text>
         ) : (
           <ScrollTable caption="Lag behind each source" columns={COLUMNS}>
             {lags.map((lag) => (

@@ -15,7 +15,7 @@ const COLUMNS = [
   { title: "Bytes", isNumber: true },
   { title: "Oldest" },
   { title: "Newest" },
-  { title: "Left out" },
+  { title: "Skipped" },
   { title: "Source" },
 ];
 
@@ -24,7 +24,7 @@ export function NextRun({ job }: { job: string }) {
   return (
     <OnDemand
       title="Next run"
-      hint="What a run would read if it started now. For folders and tables that the API server may not look at: what the last run recorded."
+      hint="What a run would read if it started now. For folders and tables that the API server isn't allowed to access: what the last run recorded."
       job={job}
       useAnswer={usePending}
     >
@@ -42,7 +42,7 @@ function Found({ pending }: { pending: Pending }) {
           <Text key={each}>{each}</Text>
         ))}
         <Text fontSize="sm" color="fg.muted">
-          Looked up <Ago at={pending.looked_at} />
+          Checked <Ago at={pending.looked_at} />
         </Text>
       </div>
       {pending.contexts.length > 0 && (

@@ -23,11 +23,11 @@ export function OnDemand<T>({ title, hint, job, useAnswer, children }: OnDemandP
       size="sm"
       variant="outline"
       loading={query.isFetching}
-      loadingText="Looking"
-      aria-label={`Look now: ${title}`}
+      loadingText="Checking"
+      aria-label={`Check now: ${title}`}
       onClick={look}
     >
-      Look now
+      Check now
     </Button>
   );
   return (

@@ -22,7 +22,7 @@ export function Partitions({ job }: { job: string }) {
   return (
     <OnDemand
       title="Partitions"
-      hint="How far each partition is read, by a run of its own. One that failed stays where it was."
+      hint="How far each partition has been read, each by its own run. A partition that failed stays where it was."
       job={job}
       useAnswer={usePartitions}
     >
@@ -34,7 +34,7 @@ export function Partitions({ job }: { job: string }) {
             ))}
           </ScrollTable>
           <Text fontSize="sm" color="fg.muted">
-            By the newest {inFull(runs)} runs.
+            Based on the newest {inFull(runs)} runs.
           </Text>
         </>
       )}

@@ -12,7 +12,7 @@ export function Recorded({ row }: RecordedProps) {
   if (said === undefined) return null;
   return (
     <Text fontSize="xs" color="fg.muted" wordBreak="break-word">
-      {said}, <Ago at={row.recorded_at ?? null} />. What has arrived since is not known.
+      {said}, <Ago at={row.recorded_at ?? null} />. Newer input not included.
     </Text>
   );
 }

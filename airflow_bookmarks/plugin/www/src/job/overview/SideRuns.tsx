@@ -45,7 +45,7 @@ export function SideRuns({ job }: { job: Job }) {
 
 function windowWords(side: SideRun): string {
   if (side.from_run !== null && side.to_run !== null) return `after run ${side.from_run}, up to run ${side.to_run}`;
-  return side.option === "disable" ? "all there was" : "all that was new";
+  return side.option === "disable" ? "all input" : "all new input";
 }
 
 function sum(side: SideRun, fact: string): number {

@@ -28,7 +28,7 @@ describe("what the next run would read", () => {
     const keys = { ...row, skipped: {}, read_again: null, unknown: null, unit: "keys", count: 4 };
     expect(filesWords(keys)).toBe("4 keys");
     expect(pendingWords({ ...PENDING, files: null, contexts: [keys] })).toBe("The next run would read 4 keys.");
-    expect(pendingWords({ ...PENDING, files: null, contexts: [{ ...keys, count: null }] })).toContain("not known");
+    expect(pendingWords({ ...PENDING, files: null, contexts: [{ ...keys, count: null }] })).toContain("unknown");
   });
   it("may be unknown, for a reason", () =>
     expect(pendingWords({ ...PENDING, is_known: false, unknown: "jdbc asks the database" })).toContain("jdbc asks"));
@@ -58,7 +58,7 @@ it("what a run recorded is not taken for what is there now", () => {
     recorded_at: "2026-05-03T09:00:00Z",
   };
   const words = pendingWords({ ...PENDING, is_known: false, files: null, bytes: null, contexts: [row] });
-  expect(words).toContain("it is not known what is new");
+  expect(words).toContain("what is new is unknown");
   expect(recordedWords(row)).toBe("recorded by run 7: what it left unread");
   expect(recordedWords({ recorded_by: null })).toBeUndefined();
 });

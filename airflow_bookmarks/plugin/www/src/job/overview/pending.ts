@@ -4,15 +4,15 @@ import { amountsInWords, count, inBytes, inFull } from "../../words/number";
 /** Say what the next run would do, in one sentence. */
 export function pendingWords(pending: Pending): string {
   if (pending.unknown === null && pending.contexts.some(isRecorded)) {
-    return "The page has looked at no file or table, so it is not known what is new. What earlier runs recorded is shown below.";
+    return "The page checked no files or tables, so what is new is unknown. What earlier runs recorded is shown below.";
   }
-  if (!pending.is_known) return `Not known before the run: ${pending.unknown ?? "a source can't be looked at"}`;
+  if (!pending.is_known) return `Unknown until the run: ${pending.unknown ?? "a source can't be checked"}`;
   if (pending.is_empty) return "There is nothing new: the next run would be empty.";
-  if (pending.files === 0) return hasMore(pending) ? "There is something new." : "There is nothing new to read.";
+  if (pending.files === 0) return hasMore(pending) ? "There is new input." : "There is nothing new to read.";
   if (pending.files === null) {
     const amounts = pending.contexts.map((row) => amountWords(row)).filter((words) => words !== undefined);
     const isWhole = amounts.length === pending.contexts.length && pending.contexts.every((row) => row.count != null);
-    return isWhole ? `The next run would read ${amounts.join(", ")}.` : "How much is new is not known before the run.";
+    return isWhole ? `The next run would read ${amounts.join(", ")}.` : "How much is new is unknown until the run.";
   }
   return `The next run would read ${count(pending.files, "file")}${pending.bytes === null ? "" : ` (${inBytes(pending.bytes)})`}.`;
 }
@@ -36,8 +36,8 @@ export function firstWords(pending: Pending): string[] {
   const said: string[] = [];
   if (pending.cleaning) said.push("It first removes what undone runs published.");
   if (pending.due_run_number !== null) said.push(`It first publishes run ${pending.due_run_number}.`);
-  if (pending.left_open.length > 0) said.push(`It first settles what was left open: ${pending.left_open.join(", ")}.`);
-  if (pending.holder) said.push(`${pending.holder} is working on the job now.`);
+  if (pending.left_open.length > 0) said.push(`It first settles unfinished runs: ${pending.left_open.join(", ")}.`);
+  if (pending.holder) said.push(`${pending.holder} is using the job now.`);
   return said;
 }
 

@@ -27,7 +27,7 @@ export function Legend({ runs }: { runs: readonly RunRow[] }) {
             <BarShape look="published" x={3} y={1} width={2} height={10} />
           </svg>
           <Text fontSize="xs" color="fg.muted">
-            a tick: an empty run
+            empty run
           </Text>
         </Flex>
       )}

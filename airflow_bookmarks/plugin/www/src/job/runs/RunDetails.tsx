@@ -115,7 +115,7 @@ function Who({ run }: { run: RunRow }) {
       <Line name="Published">
         <Ago at={run.published_at} />
       </Line>
-      {seconds !== undefined && <Line name="Took">{duration(seconds)}</Line>}
+      {seconds !== undefined && <Line name="Duration">{duration(seconds)}</Line>}
     </DataList.Root>
   );
 }
@@ -141,14 +141,14 @@ interface WindowWordsProps {
 }
 
 function WindowWords({ window, order, isLost }: WindowWordsProps) {
-  if (isLost && window.after === null) return "It set no new watermark.";
-  if (isUnmoved(window)) return "nothing new";
+  if (isLost && window.after === null) return "Watermark unchanged";
+  if (isUnmoved(window)) return "No new input";
   return <MarkMove before={window.before} after={window.after} order={order} />;
 }
 
 function Facts({ facts }: { facts: Readonly<Record<string, unknown>> }) {
   const said = factsOf(facts);
-  if (said.length === 0) return <Text fontSize="sm">Nothing more is known.</Text>;
+  if (said.length === 0) return <Text fontSize="sm">No more details</Text>;
   return (
     <DataList.Root orientation="horizontal" size="sm" gap={1}>
       {said.map((fact) => (

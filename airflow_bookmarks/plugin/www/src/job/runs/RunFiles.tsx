@@ -19,18 +19,18 @@ export function RunFiles({ job, number }: { job: string; number: number }) {
   if (!query.data) return <Skeleton height={24} aria-label="Loading the files" />;
   const { files, total, unlisted } = query.data;
   const without = Object.entries(unlisted);
-  if (total === 0 && without.length === 0) return <Text fontSize="sm">It read no files.</Text>;
+  if (total === 0 && without.length === 0) return <Text fontSize="sm">No files read</Text>;
   const notes = without.map(([ctx, kind]) => (
     <Text key={ctx} fontSize="sm">
-      {ctx}: what it read of {kind === "delta" || kind === "iceberg" ? "the table" : `this source (${kind})`} is no list
-      of files. It is shown above.
+      {ctx}: this run's read of {kind === "delta" || kind === "iceberg" ? "the table" : `the source (${kind})`} has no
+      file list. What it read is shown above.
     </Text>
   ));
   if (total === 0) return <Stack gap={2}>{notes}</Stack>;
   return (
     <Stack gap={2}>
       {notes}
-      <ScrollTable caption={`Files that run ${number} has read`} columns={COLUMNS}>
+      <ScrollTable caption={`Files read by run ${number}`} columns={COLUMNS}>
         {files.map((file) => (
           <Table.Row key={`${file.ctx} ${file.path}`}>
             <Table.Cell minW="16rem" whiteSpace="normal" wordBreak="break-all" fontSize="xs">

@@ -110,7 +110,7 @@ function Windows({ run }: { run: RunRow }) {
         <Text key={ctx} whiteSpace="nowrap">
           {windows.length > 1 && `${ctx}: `}
           {isUnmoved(window) ? (
-            "nothing new"
+            "no new input"
           ) : (
             <MarkMove before={window.before} after={window.after} order={run.order[ctx]} />
           )}

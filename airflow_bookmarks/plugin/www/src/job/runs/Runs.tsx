@@ -33,7 +33,7 @@ export function Runs({ job, onPicked }: RunsProps) {
       {query.error && <Problem error={query.error} onRetry={() => query.refetch()} />}
       {query.isPending && <Skeleton height={64} aria-label="Loading the runs" />}
       {runs?.length === 0 && (
-        <Empty title="No run yet">The first run of the job shows here as soon as it has a plan.</Empty>
+        <Empty title="No runs yet">The first run of the job appears here as soon as it has a plan.</Empty>
       )}
       {runs && runs.length > 0 && <Found job={job} runs={runs} onPicked={onPicked} />}
       {runs && runs.length > 0 && (
@@ -49,9 +49,9 @@ export function Runs({ job, onPicked }: RunsProps) {
             </Button>
           )}
           <Text fontSize="sm" color="fg.muted">
-            {count(runs.length, "run")} loaded{!query.hasNextPage && ", which are all"}
-            {query.hasNextPage && ", there are older ones"}
-            {query.hasNextPage && runs.length >= MOST_RUNS && ": airflow-bookmarks history shows them"}
+            {!query.hasNextPage && runs.length > 1 && "All "}
+            {count(runs.length, "run")} loaded{query.hasNextPage && "; there are older ones"}
+            {query.hasNextPage && runs.length >= MOST_RUNS && ": see airflow-bookmarks history"}
           </Text>
         </Flex>
       )}
@@ -89,7 +89,7 @@ function Found({ job, runs, onPicked }: RunsProps & { runs: readonly RunRow[] })
   const picker = <ContextPicker contexts={contexts} ctx={ctx} />;
   return (
     <>
-      <Section title="Timeline" hint="What each run read, newest on top." actions={picker}>
+      <Section title="Timeline" hint="What each run read, newest first." actions={picker}>
         <Timeline runs={runs} ctx={ctx} onOpen={show} mayRewind={mayRewind} onRewind={onPicked} />
         <Legend runs={runs} />
       </Section>
@@ -97,7 +97,7 @@ function Found({ job, runs, onPicked }: RunsProps & { runs: readonly RunRow[] })
         <RunTable runs={runs} onOpen={show} mayRewind={mayRewind} onRewind={onPicked} />
       </Section>
       {search.has("run") && !open && (
-        <Text fontSize="sm">The run in the address is not loaded. If it is an older run, load more.</Text>
+        <Text fontSize="sm">The run in the address isn't loaded. If it is an older one, load more runs.</Text>
       )}
       <RunDrawer
         job={job.job}

@@ -18,8 +18,8 @@ const AXES: Record<Axis["kind"], string> = {
   time: "Watermarks are times.",
   local_time: "Watermarks are times without a zone.",
   number: "Watermarks are numbers, such as versions of a table, runs of an upstream, or places in a sequence of files.",
-  order: "Watermarks are neither times nor numbers: they stand in the order in which they were read.",
-  unknown: "How the watermarks compare is not known: they stand in the order in which they were read.",
+  order: "Watermarks are neither times nor numbers: they are shown in the order in which they were read.",
+  unknown: "How the watermarks compare is unknown: they are shown in the order in which they were read.",
 };
 
 /** A row for each run: a bar is the window that it read, the small bar at the right how long it took. */
@@ -29,7 +29,7 @@ export function Timeline({ runs, ctx = "", ...actions }: TimelineProps) {
   return (
     <>
       <Text fontSize="xs" color="fg.muted" mb={1}>
-        {axis ? AXES[axis.kind] : "No run has a watermark here."} Arrow keys move between runs, Enter opens one.
+        {axis ? AXES[axis.kind] : "No run has a watermark here."} Arrow keys move between runs; Enter opens one.
       </Text>
       <Box borderWidth="1px" borderRadius="md" overflowX="auto">
         <Rows bars={bars} axis={axis} ctx={ctx} {...actions} />

@@ -12,7 +12,7 @@ export const BAR_LOOKS: Record<Look, BarLook> = {
   committed: { palette: "purple", pattern: "half", word: "committed, not published yet" },
   planned: { palette: "blue", pattern: "outline", word: "planned, not committed" },
   failed: { palette: "red", pattern: "stripes", word: "failed" },
-  abandoned: { palette: "orange", pattern: "dots", word: "given up" },
+  abandoned: { palette: "orange", pattern: "dots", word: "abandoned" },
   undone: { palette: "gray", pattern: "stripes", word: "undone" },
   damaged: { palette: "red", pattern: "outline", word: "can't be read" },
 };

@@ -182,7 +182,7 @@ export function sentence(run: RunRow, ctx: string): string {
 
 function windowWords(run: RunRow, ctx: string): string {
   const window = run.window[ctx];
-  if (window === undefined) return `read nothing of ${ctx}`;
+  if (window === undefined) return `read nothing from ${ctx}`;
   const order = run.order[ctx];
   const from = window.before === null ? "the beginning" : markWords(window.before, order);
   return window.after === null ? `from ${from}` : `from ${from} to ${markWords(window.after, order)}`;
