@@ -33,7 +33,7 @@ def told(dialog: Locator) -> Locator:
 
 def confirm(dialog: Locator, job: str, button: str) -> None:
     """Say why, type the name, and send it."""
-    dialog.get_by_label("Reason").fill(WHY)
+    dialog.get_by_role("textbox", name="Reason").fill(WHY)
     dialog.get_by_label("Type the name of the job").fill(job)
     dialog.get_by_role("button", name=button, exact=True).click()
 
@@ -164,7 +164,7 @@ def test_nothing_is_sent_without_a_reason_and_the_name(visitors: Visitors, world
     send = dialog.get_by_role("button", name="Reset the job", exact=True)
     expect(send).to_be_disabled()
 
-    dialog.get_by_label("Reason").fill(WHY)
+    dialog.get_by_role("textbox", name="Reason").fill(WHY)
     expect(send).to_be_disabled()
     dialog.get_by_label("Type the name of the job").fill("trials.refuse")
     expect(send).to_be_disabled()
@@ -181,7 +181,7 @@ def test_job_that_a_run_holds_is_taken_from_it_only_when_one_says_so(visitors: V
     fence = world.store.head(job).fence
     dialog = begin(visitors(), job, "Reset")
     told(dialog)
-    dialog.get_by_label("Reason").fill(WHY)
+    dialog.get_by_role("textbox", name="Reason").fill(WHY)
     dialog.get_by_label("Type the name of the job").fill(job)
     send = dialog.get_by_role("button", name="Reset the job", exact=True)
     expect(dialog.get_by_text("is using this job")).to_be_visible()
@@ -236,7 +236,7 @@ def test_request_is_turned_down_with_a_reason(visitors: Visitors, world: World) 
     page = visitors("op").open(job=job)
     page.get_by_test_id("request").get_by_role("button", name="Reject").click()
     dialog = page.get_by_role("dialog")
-    dialog.get_by_label("Reason").fill("the month is closed")
+    dialog.get_by_role("textbox", name="Reason").fill("the month is closed")
     dialog.get_by_role("button", name="Reject", exact=True).click()
 
     done(dialog)
@@ -246,7 +246,7 @@ def test_request_is_turned_down_with_a_reason(visitors: Visitors, world: World) 
 
 def protect(come: Visit, job: str) -> None:
     dialog = begin(come, job, "Protect")
-    dialog.get_by_label("Reason").fill("money")
+    dialog.get_by_role("textbox", name="Reason").fill("money")
     dialog.get_by_role("button", name="Protect", exact=True).click()
     done(dialog)
 

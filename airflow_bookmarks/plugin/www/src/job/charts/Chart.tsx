@@ -73,7 +73,7 @@ function Plot({ measure, points }: ChartProps) {
           inset={0}
           focusRing="outside"
           borderRadius="sm"
-          aria-label={`Run shown of ${measure.title}`}
+          aria-label={`Run shown for ${measure.title}`}
           aria-valuemin={1}
           aria-valuemax={points.length}
           aria-valuenow={at + 1}

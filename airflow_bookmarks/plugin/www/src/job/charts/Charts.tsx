@@ -30,7 +30,7 @@ export function Charts({ job }: { job: string }) {
   return (
     <Section
       title="What the runs read"
-      hint={`The last ${count(points, "committed run")}, oldest left. Arrow keys move along a chart.`}
+      hint={`The last ${count(points, "committed run")}, oldest on the left. Arrow keys move along a chart.`}
       actions={<ContextPicker contexts={contexts} ctx={ctx} />}
     >
       <Stack gap={4} alignItems="flex-start">
