@@ -25,6 +25,7 @@ from airflow_bookmarks.core.errors import (
     StateCorruptError,
 )
 from airflow_bookmarks.core.head import Head, busy_error
+from airflow_bookmarks.core.run import Run
 from airflow_bookmarks.core.text.instant import from_text
 from airflow_bookmarks.core.timeline import last_common_run
 from airflow_bookmarks.lifecycle.changes.change import Change
@@ -33,7 +34,7 @@ from airflow_bookmarks.lifecycle.changes.sharded_change import stands
 from airflow_bookmarks.lifecycle.history.point import resolve_point
 from airflow_bookmarks.lifecycle.history.sharded_point import changes_of_shards
 from airflow_bookmarks.lifecycle.history.shards import shards_of
-from airflow_bookmarks.lifecycle.inspect.runs import total
+from airflow_bookmarks.lifecycle.inspect.runs import sum_of, total
 from airflow_bookmarks.sources.upstream.way_back import newest_at_or_below, only_a_reset_fits
 from airflow_bookmarks.store.transitions.collection import collected_until
 from airflow_bookmarks.store.transitions.naming import resolve_name
@@ -43,7 +44,6 @@ if TYPE_CHECKING:
 
     from airflow_bookmarks.core.errors import BookmarkError
     from airflow_bookmarks.core.position import Edge
-    from airflow_bookmarks.core.run import Run
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
 
 _KINDS = ("reset", "rewind")
@@ -391,19 +391,22 @@ class _Planner:
 
 def _last_runs(store: BookmarkStore, job: str, head: Head) -> Sequence[Run]:
     found: list[Run] = []
-    for run in store.runs(job, until=head.run_number, reverse=True):
-        if run.state.is_committed and not run.is_empty:
-            found.append(run)
+    for _, run in store.runs_or_damage(job, until=head.run_number, reverse=True):
+        if isinstance(run, Run) and run.state.is_committed and not run.is_empty:
+            found.append(run)  # what is damaged says nothing of time, and is told by the preview
         if len(found) == RUNS_LOOKED_AT:
             break
     return found
 
 
 def _past(run: Run) -> PastRun | None:
-    """Return what a run has read, and how long it took; None: it was replayed since, or its publish is still due."""
+    """Return what a run has read, and how long it took; None: it was replayed since, its publish is due, or damage."""
     if run.published_at is None or run.revision > 0:
         return None
     took = from_text(run.published_at) - from_text(run.planned_at)
-    figures = list(run.metrics.get("contexts", {}).values())
-    rows, size = total(figures, "rows"), total(figures, "bytes")
+    try:
+        measured = run.all_measured().values()
+    except StateCorruptError:
+        return None
+    rows, size = sum_of(each.rows for each in measured), sum_of(each.plan.amount.bytes for each in measured)
     return PastRun(rows, size, max(took, timedelta(0)).total_seconds())

@@ -10,8 +10,8 @@ from airflow_bookmarks.core.health.verdict import HealthFinding, HealthState, ju
 from airflow_bookmarks.core.text.instant import to_text
 from airflow_bookmarks.lifecycle.health.job import facts_of
 from airflow_bookmarks.lifecycle.inspect.lag import Neighbours, readable_lags
+from airflow_bookmarks.plugin.airflow_database.schedule import schedules_of
 from airflow_bookmarks.plugin.redaction import hidden_from
-from airflow_bookmarks.plugin.schedules import schedules_of
 from airflow_bookmarks.plugin.schemas.responses import HealthNote, HealthRow
 
 if TYPE_CHECKING:
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
     from airflow_bookmarks.core.errors import BookmarkError
     from airflow_bookmarks.lifecycle.inspect.lag import Lag, Lags
+    from airflow_bookmarks.plugin.airflow_database.schedule import Schedules
     from airflow_bookmarks.plugin.auth import UserScope
-    from airflow_bookmarks.plugin.schedules import Schedules
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
 
 RANKS: Mapping[str, int] = {state.value: state.rank for state in HealthState}

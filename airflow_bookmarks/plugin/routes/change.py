@@ -17,7 +17,7 @@ from airflow_bookmarks.hooks.bookmark import BookmarkHook
 from airflow_bookmarks.lifecycle.changes.approval import find_request, protect, reject
 from airflow_bookmarks.lifecycle.changes.change import Change
 from airflow_bookmarks.lifecycle.changes.sharing import check_seen_owner
-from airflow_bookmarks.plugin.audit import note
+from airflow_bookmarks.plugin.airflow_database.audit import note
 from airflow_bookmarks.plugin.auth import Person, UserScope
 from airflow_bookmarks.plugin.csrf import same_origin
 from airflow_bookmarks.plugin.dependencies import ALL_SHARDS, JobName, Owned, PageRequestDep, TaskRunner

@@ -233,6 +233,16 @@ def test_reader_whose_runs_were_collected_says_that_only_a_reset_fits(shop: Shop
     assert "only a reset fits" in planned.refused["mail"]
 
 
+def test_damaged_old_run_hinders_nobody_who_does_not_go_back_so_far(shop: Shop) -> None:
+    chain(shop)
+    damaged = shop.store.committed_run("report", 1)
+    assert damaged is not None
+    shop.store.table.transact([Update(shop.store.keys("report").run(damaged.key), set={"planned_at": 5})])
+    planned = plan(shop, 3)
+    assert planned.refused == {}
+    assert steps(planned)["report"].seconds is not None
+
+
 def test_damaged_reader_stops_it_with_a_reason(shop: Shop) -> None:
     chain(shop)
     shop.store.table.transact([Update(shop.store.keys("prices").head, set={"epoch": "one"})])

@@ -16,7 +16,7 @@ from airflow_bookmarks.core.rules.shard import shard_name
 from airflow_bookmarks.hooks.bookmark import BookmarkHook
 from airflow_bookmarks.lifecycle.changes.change import Change
 from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
-from airflow_bookmarks.plugin import audit
+from airflow_bookmarks.plugin.airflow_database import audit
 from airflow_bookmarks.plugin.routes.change import _in_words
 from airflow_bookmarks.store.table import Update
 from tests.airflow.conftest import World

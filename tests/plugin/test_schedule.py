@@ -17,7 +17,7 @@ from airflow.utils.types import DagRunType
 from sqlalchemy import delete, update
 
 from airflow_bookmarks.core.text.instant import to_text
-from airflow_bookmarks.plugin.schedules import schedules_of
+from airflow_bookmarks.plugin.airflow_database.schedule import schedules_of
 from airflow_bookmarks.store.bookmark_store import BookmarkStore
 from airflow_bookmarks.store.table import Update
 from tests.airflow.conftest import Player, World
