@@ -42,6 +42,7 @@ _STATUS: Mapping[type[BookmarkError], int] = {
     errors.JobBusyError: 409,
     errors.ShardsBusyError: 409,
     errors.ShardsLeftError: 409,
+    errors.BackfillStoppedError: 409,
     errors.FencedError: 409,
     errors.NameTakenError: 409,
     errors.StateCorruptError: 500,

@@ -28,6 +28,7 @@ TRIALS = (
     "refused",
     "keys",
     "held",
+    "locked",
     "gone",
     "gaps",
     "shared",
@@ -75,6 +76,7 @@ def world(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> World:
             world.small(shard_name(f"trials.{name}", number), runs=2)
     world.seed()
     world.hold("trials.held")
+    world.hold("trials.locked")
     world.ask_twice("trials.asked")
     return world
 

@@ -194,6 +194,23 @@ def test_job_that_a_run_holds_is_taken_from_it_only_when_one_says_so(visitors: V
     assert world.store.head(job).fence > fence
 
 
+def test_job_is_unlocked_from_a_driver_that_is_known_to_be_dead(visitors: Visitors, world: World) -> None:
+    job = "trials.locked"
+    lease = world.store.head(job).lease
+    assert lease is not None
+    come = visitors()
+    dialog = begin(come, job, "Unlock")
+    expect(dialog.get_by_text(f"Run {lease.run_id}")).to_be_visible()
+    expect(dialog.get_by_text("That run won't be able to commit")).to_be_visible()
+    expect(dialog.get_by_role("button", name="Unlock", exact=True)).to_be_disabled()
+    confirm(dialog, job, "Unlock")
+    expect(done(dialog)).to_contain_text("no longer held by")
+    assert world.store.head(job).lease is None
+    close(dialog)
+    changes = come.page.get_by_role("group", name="Change this job")
+    expect(changes.get_by_role("button", name="Unlock", exact=True)).to_have_count(0)
+
+
 # ---- two people
 
 

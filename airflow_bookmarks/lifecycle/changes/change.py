@@ -316,11 +316,15 @@ def undo(store: BookmarkStore, job: str, **terms: Unpack[ChangeAudit]) -> Change
     return apply(store, job, Change("undo"), **terms)
 
 
-def unlock(store: BookmarkStore, job: str, *, reason: str, who: str) -> dict[str, Any]:
+def unlock(store: BookmarkStore, job: str, *, reason: str, who: str, held_by: str | None = None) -> dict[str, Any]:
     """Free the lease of a dead driver: the holder is fenced, and the next run settles what it left.
 
+    Args:
+        reason, who: for the audit event.
+        held_by: the run id that is known to be dead; None: whoever holds the job.
+
     Raises:
-        OptionError: no reason. ChangeRefusedError: nobody holds the job. ChangedMeanwhileError.
+        OptionError: no reason. ChangeRefusedError: nobody holds the job. ChangedMeanwhileError: another run does.
     """
     check_reason("unlock", reason)
     check_who(who)
@@ -331,6 +335,10 @@ def unlock(store: BookmarkStore, job: str, *, reason: str, who: str) -> dict[str
         if head.lease is None:
             raise ChangeRefusedError(f"job {job!r}: nobody holds it. Nothing was changed; the next run may begin.")
         lease = head.lease
+        if held_by is not None and lease.run_id != held_by:
+            raise ChangedMeanwhileError(
+                f"job {job!r} is held by {lease.run_id!r} by now, and not by {held_by!r} any more. Nothing was changed."
+            )
         event: AuditEvent = {"kind": "unlock", **signed(who), "why": reason, "held_by": lease.run_id}
         if store.break_lease(job, head, event) is not None:
             return {"job": job, "change": "unlock", "held_by": lease.run_id, "attempt": lease.attempt}

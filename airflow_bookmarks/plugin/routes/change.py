@@ -15,7 +15,7 @@ from airflow_bookmarks.core.errors import ChangedMeanwhileError, OptionError, Sh
 from airflow_bookmarks.core.job_state import SET_STATE, hidden
 from airflow_bookmarks.hooks.bookmark import BookmarkHook
 from airflow_bookmarks.lifecycle.changes.approval import find_request, protect, reject
-from airflow_bookmarks.lifecycle.changes.change import Change
+from airflow_bookmarks.lifecycle.changes.change import Change, unlock
 from airflow_bookmarks.lifecycle.changes.sharing import check_seen_owner
 from airflow_bookmarks.plugin.airflow_database.audit import note
 from airflow_bookmarks.plugin.auth import Person, UserScope
@@ -60,6 +60,14 @@ async def protection(request: PageRequestDep, job: JobName, body: Annotated[requ
     """Protect a job: changes of it need the approval of a second person from then on."""
     found = await request.changeable(job)
     return await request.store(lambda hook: _protect(hook, found, body.reason, request.person))
+
+
+@router.post("/jobs/{job}/unlock")
+async def unlock_job(request: PageRequestDep, job: JobName, body: Annotated[requests.Unlock, Body()]) -> Changed:
+    """Take a job from a run whose driver is known to be dead: that run can't commit any more."""
+    found = await request.changeable(job)
+    check_confirmed(job, body.confirm)
+    return await request.store(lambda hook: _unlock(hook, found, body, request.person))
 
 
 @router.post("/jobs/{job}/requests", status_code=201)
@@ -125,6 +133,12 @@ def _change(hook: BookmarkHook, do: TaskRunner, found: Owned, body: requests.Cha
 def _protect(hook: BookmarkHook, found: Owned, reason: str, person: Person) -> Changed:
     result = protect(hook.get_conn(), found.key, reason=reason, who=person.identity)
     return answer_of(found, person, result, {"reason": reason})
+
+
+def _unlock(hook: BookmarkHook, found: Owned, body: requests.Unlock, person: Person) -> Changed:
+    who = person.identity.signature
+    result = unlock(hook.get_conn(), found.key, reason=body.reason, who=who, held_by=body.held_by)
+    return answer_of(found, person, result, {"reason": body.reason, "held_by": body.held_by})
 
 
 def _request(
@@ -243,7 +257,7 @@ def answer_of(
         if name in result
     }
     is_noted = _note(event or f"bookmark.{result['change']}", found, person, {**details, **kept})
-    shown = {name: value for name, value in result.items() if name != "by_shard"}
+    shown = {name: value for name, value in result.items() if name not in ("by_shard", "held_by", "attempt")}
     return Changed(**shown, said=_in_words(result), audited=is_noted)
 
 
@@ -270,6 +284,8 @@ def _in_words(result: dict[str, Any]) -> str:
         which = f" in {result['shards']} of its virtual shards" if result.get("shards") else ""
         also = f", and may be run by {shared} too" if shared else ""
         return f"job {job!r} belongs to DAG {result['owner']!r}{which}{also}"
+    if kind == "unlock":
+        return f"job {job!r} is no longer held by {result['held_by']!r}, whose run can't commit; the next run may begin"
     undone, clean, sinks = result["undone_run_count"], result["files_to_clean"], result["outputs_to_clean"]
     runs = f"{undone} run{'' if undone == 1 else 's'} undone" if undone else "no run undone"
     told_files = [f"{clean} file{'' if clean == 1 else 's'}"] if clean else []

@@ -282,6 +282,13 @@ class Reason(BaseRequest):
     reason: _Reason
 
 
+class Unlock(Reason):
+    """Take a job from a run whose driver is known to be dead; `held_by` is its run id, as it was looked at."""
+
+    held_by: Annotated[str, Field(min_length=1, max_length=1000)]
+    confirm: str
+
+
 class Approval(BaseRequest):
     """A request is to be carried out; `force` fences a run that is in the way."""
 

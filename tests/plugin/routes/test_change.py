@@ -11,6 +11,7 @@ from airflow.utils.session import create_session
 from sqlalchemy import select
 from sqlalchemy.exc import OperationalError
 
+from airflow_bookmarks.core.errors import FencedError
 from airflow_bookmarks.core.job import RunIdentity
 from airflow_bookmarks.core.rules.shard import shard_name
 from airflow_bookmarks.hooks.bookmark import BookmarkHook
@@ -331,6 +332,40 @@ def test_row_in_the_log_is_shown_by_airflow_itself(site: Site, world: World, job
         ("bookmark.reset", "uma"),
     ]
     assert "a wrong delivery" in rows[0]["extra"]
+
+
+# ---- unlock
+
+
+def test_job_is_taken_from_a_run_whose_driver_is_dead(site: Site, world: World, job: str) -> None:
+    run = world.shop.begin(job, run_id="flights/manual__9/clean")
+    (held,) = [site.as_user("uma").get(f"{API}/jobs/{job}").json()["holder"]]
+    body = {"reason": "its pod is gone", "held_by": held["run_id"], "confirm": job}
+
+    told = post(site, "uma", f"{job}/unlock", body)
+
+    assert told["change"] == "unlock"
+    assert "no longer held by 'flights/manual__9/clean'" in told["said"]
+    with pytest.raises(FencedError):
+        run.commit()
+    assert [(row[0], row[1]) for row in audited()] == [("bookmark.unlock", "uma")]
+    (event,) = [each for each in world.store.events(job) if each["kind"] == "unlock"]
+    assert (event["who"], event["why"]) == ("uma", "its pod is gone")
+    assert "nobody holds it" in post(site, "uma", f"{job}/unlock", body, 409)["message"]
+
+
+def test_job_that_another_run_has_taken_meanwhile_stays_with_it(site: Site, world: World, job: str) -> None:
+    world.shop.begin(job, run_id="flights/manual__10/clean")
+    body = {"reason": "its pod is gone", "held_by": "flights/manual__9/clean", "confirm": job}
+
+    refused = post(site, "uma", f"{job}/unlock", body, 409)
+    unconfirmed = post(site, "uma", f"{job}/unlock", {**body, "confirm": "clean"}, 422)
+
+    assert "is held by 'flights/manual__10/clean' by now" in refused["message"]
+    assert "typed out" in unconfirmed["message"]
+    lease = world.store.head(job).lease
+    assert lease is not None
+    assert lease.run_id == "flights/manual__10/clean"
 
 
 # ---- protection

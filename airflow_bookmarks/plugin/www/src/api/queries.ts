@@ -225,6 +225,19 @@ export function useProtect(job: string) {
   });
 }
 
+export interface Unlock {
+  reason: string;
+  held_by: string;
+  confirm: string;
+}
+
+export function useUnlock(job: string) {
+  return useMutation({
+    mutationFn: (body: Unlock) => take(client.POST("/api/v1/jobs/{job}/unlock", { params: { path: { job } }, body })),
+    onSettled: useForgetting(job),
+  });
+}
+
 export function useApprove(job: string, id: string) {
   return useMutation({
     mutationFn: (force: boolean) =>

@@ -1,11 +1,18 @@
-import { Alert, Stack, Text } from "@chakra-ui/react";
+import { Alert, Link, Stack, Text } from "@chakra-ui/react";
 import { useEffect, useRef } from "react";
-import type { Changed, Requested } from "../api/model";
+import { Link as RouterLink } from "react-router-dom";
+import type { Changed, Job, Requested } from "../api/model";
 import { Marks, pairsOf } from "./Marks";
+import { nextOf } from "./next";
 import { shardsInWords } from "./sharded";
 
-/** The last step: what the server did, in its words. */
-export function AnswerView({ answer }: { answer: Changed | Requested }) {
+interface AnswerViewProps {
+  answer: Changed | Requested;
+  job: Pick<Job, "dag_id" | "task_id">;
+}
+
+/** The last step: what the server did, in its words, and what reads the input again. */
+export function AnswerView({ answer, job }: AnswerViewProps) {
   const box = useRef<HTMLDivElement>(null);
   // The button that was pressed is gone, and what it did is what is to be read next.
   useEffect(() => box.current?.focus(), []);
@@ -19,12 +26,29 @@ export function AnswerView({ answer }: { answer: Changed | Requested }) {
         </Alert.Content>
       </Alert.Root>
       {"change" in answer && <Made changed={answer} />}
+      {"change" in answer && <Next kind={answer.change} job={job} />}
       <Text color="fg.muted">
         {answer.audited
           ? "Also recorded in Airflow's audit log."
           : "Recorded in the job's history, but not in Airflow's audit log; the server log says why."}
       </Text>
     </Stack>
+  );
+}
+
+/** Where a person starts the run that reads again: in Airflow, which asks them what to run with. */
+function Next({ kind, job }: { kind: string; job: AnswerViewProps["job"] }) {
+  const todo = nextOf(kind, job);
+  return (
+    todo && (
+      <Text>
+        {todo.before}{" "}
+        <Link asChild colorPalette="blue" wordBreak="break-all">
+          <RouterLink to={todo.to}>{todo.link}</RouterLink>
+        </Link>
+        .
+      </Text>
+    )
   );
 }
 

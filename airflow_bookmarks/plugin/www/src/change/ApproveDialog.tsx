@@ -30,7 +30,7 @@ export function ApproveDialog({ job, request, opener, onClosed }: ApproveDialogP
   if (sent.phase === "done") {
     return (
       <Frame title={title} isSending={false} opener={opener} onClosed={onClosed}>
-        <AnswerView answer={sent.answer} />
+        <AnswerView answer={sent.answer} job={job} />
       </Frame>
     );
   }

@@ -37,6 +37,7 @@ export function ChangeDialog({ job, kind, picked, opener, onClosed }: ChangeDial
   return (
     <PreviewedDialog
       form={form}
+      job={job}
       title={`${TITLES[kind]} ${job.job}`}
       opener={opener}
       onClosed={onClosed}

@@ -7,6 +7,7 @@ import { OwnerDialog } from "./OwnerDialog";
 import type { OwnerKind } from "./owner";
 import { ProtectDialog } from "./ProtectDialog";
 import { ShardedDialog } from "./ShardedDialog";
+import { UnlockDialog } from "./UnlockDialog";
 
 interface ChangesProps {
   job: Job;
@@ -15,7 +16,7 @@ interface ChangesProps {
   onPicked: (run: RunRow | undefined) => void;
 }
 
-type Opened = Kind | OwnerKind | "protection";
+type Opened = Kind | OwnerKind | "protection" | "unlock";
 
 /** What can be changed of a job: each button opens a dialog that shows what it would do first. */
 export function Changes({ job, picked, onPicked }: ChangesProps) {
@@ -52,18 +53,36 @@ export function Changes({ job, picked, onPicked }: ChangesProps) {
         ))}
       </HStack>
       {opened === "protection" && <ProtectDialog job={job} opener={opener} onClosed={close} />}
+      {opened === "unlock" && job.holder != null && (
+        <UnlockDialog job={job} holder={job.holder} opener={opener} onClosed={close} />
+      )}
       {isOwnerKind(opened) && <OwnerDialog job={job} kind={opened} opener={opener} onClosed={close} />}
       {isSharded && (opened === "reset" || opened === "rewind") && (
         <ShardedDialog job={job} kind={opened} opener={opener} onClosed={close} />
       )}
-      {!isSharded && opened !== undefined && opened !== "protection" && !isOwnerKind(opened) && (
+      {!isSharded && isPreviewed(opened) && (
         <ChangeDialog job={job} kind={opened} picked={picked} opener={opener} onClosed={close} />
       )}
     </>
   );
 }
 
-const KINDS = ["reset", "rewind", "set", "undo", "protection", "share", "unshare", "hand-over", "delete"] as const;
+const KINDS = [
+  "reset",
+  "rewind",
+  "set",
+  "undo",
+  "unlock",
+  "protection",
+  "share",
+  "unshare",
+  "hand-over",
+  "delete",
+] as const;
+
+function isPreviewed(kind: Opened | undefined): kind is Kind {
+  return kind !== undefined && kind !== "protection" && kind !== "unlock" && !isOwnerKind(kind);
+}
 
 function isOwnerKind(kind: Opened | undefined): kind is OwnerKind {
   return kind === "share" || kind === "unshare" || kind === "hand-over";
@@ -76,6 +95,7 @@ function isOffered(kind: Opened, job: Job): boolean {
   if (job.shards != null && !OF_SHARDS.has(kind)) return false;
   // A sharded job has one owner: a virtual shard is shared and handed over with the others.
   if (job.sharded_job != null && isOwnerKind(kind)) return false;
+  if (kind === "unlock") return job.holder != null;
   if (kind === "share") return job.dag_id != null;
   return kind !== "unshare" || job.shared_with.length > 0;
 }
@@ -85,6 +105,7 @@ const NAMES: Record<Opened, string> = {
   rewind: "Rewind",
   set: "Set",
   undo: "Undo",
+  unlock: "Unlock",
   protection: "Protect",
   share: "Share",
   unshare: "Stop sharing",
@@ -97,6 +118,7 @@ const MEANS: Record<Opened, string> = {
   rewind: "go back to where an earlier run ended",
   set: "move one context to now, to a time or to a run of its upstream",
   undo: "reverse the last change",
+  unlock: "take the job from a run whose driver is dead",
   protection: "require a second person to approve changes",
   share: "let another DAG run the job too",
   unshare: "stop letting a DAG run the job",

@@ -29,6 +29,7 @@ export function OwnerDialog({ job, kind, opener, onClosed }: OwnerDialogProps) {
   return (
     <PreviewedDialog
       form={form}
+      job={begun}
       title={`${TITLES[kind]} ${begun.job}`}
       opener={opener}
       onClosed={onClosed}

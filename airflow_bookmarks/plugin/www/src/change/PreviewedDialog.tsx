@@ -1,4 +1,5 @@
 import type { ReactNode, RefObject } from "react";
+import type { Job } from "../api/model";
 import { AnswerView } from "./AnswerView";
 import { NameField, ReasonField } from "./Confirm";
 import type { ChangeForm } from "./changeForm";
@@ -11,6 +12,7 @@ import { TroubleView } from "./TroubleView";
 
 interface PreviewedDialogProps<ChangeSpec, Seen> {
   form: ChangeForm<ChangeSpec, Seen>;
+  job: Job;
   title: string;
   opener: RefObject<HTMLElement | null>;
   onClosed: () => void;
@@ -36,7 +38,7 @@ export function PreviewedDialog<ChangeSpec, Seen>({ form, ...props }: PreviewedD
   if (sent.phase === "done") {
     return (
       <Frame {...frame}>
-        <AnswerView answer={sent.answer} />
+        <AnswerView answer={sent.answer} job={props.job} />
       </Frame>
     );
   }

@@ -27,7 +27,7 @@ export function ProtectDialog({ job, opener, onClosed }: ProtectDialogProps) {
   if (sent.phase === "done") {
     return (
       <Frame title={title} isSending={false} opener={opener} onClosed={onClosed}>
-        <AnswerView answer={sent.answer} />
+        <AnswerView answer={sent.answer} job={job} />
       </Frame>
     );
   }

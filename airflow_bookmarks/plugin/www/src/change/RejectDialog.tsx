@@ -29,7 +29,7 @@ export function RejectDialog({ job, request, name, opener, onClosed }: RejectDia
   if (sent.phase === "done") {
     return (
       <Frame title={title} isSending={false} opener={opener} onClosed={onClosed}>
-        <AnswerView answer={sent.answer} />
+        <AnswerView answer={sent.answer} job={job} />
       </Frame>
     );
   }

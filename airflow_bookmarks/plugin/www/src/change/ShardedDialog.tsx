@@ -29,6 +29,7 @@ export function ShardedDialog({ job, kind, opener, onClosed }: ShardedDialogProp
   return (
     <PreviewedDialog
       form={form}
+      job={job}
       title={`${kind === "reset" ? "Reset" : "Rewind"} ${job.job}`}
       opener={opener}
       onClosed={onClosed}

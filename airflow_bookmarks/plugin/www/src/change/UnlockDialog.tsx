@@ -1,0 +1,82 @@
+import { Alert, Button, Text } from "@chakra-ui/react";
+import { type RefObject, useState } from "react";
+import type { Changed, Job } from "../api/model";
+import { useUnlock } from "../api/queries";
+import { Ago } from "../parts/Ago";
+import { AnswerView } from "./AnswerView";
+import { NameField, ReasonField } from "./Confirm";
+import { isNameTyped, lackOfReason } from "./changeSpec";
+import { Frame } from "./Frame";
+import { useSending } from "./sending";
+import { TroubleView } from "./TroubleView";
+
+type Holder = NonNullable<Job["holder"]>;
+
+interface UnlockDialogProps {
+  job: Job;
+  holder: Holder;
+  opener: RefObject<HTMLElement | null>;
+  onClosed: () => void;
+}
+
+/** Take a job from a run whose driver is known to be dead. */
+export function UnlockDialog({ job, holder: present, opener, onClosed }: UnlockDialogProps) {
+  // Who is to lose the job stays who it was when this was opened: another run may hold it by now.
+  const [holder] = useState(present);
+  const [reason, setReason] = useState("");
+  const [typed, setTyped] = useState("");
+  const unlock = useUnlock(job.job);
+  const { sent, isSending, send } = useSending<Changed>();
+  const isReady = lackOfReason(reason) === undefined && isNameTyped(job.job, typed);
+  const title = `Unlock ${job.job}`;
+  if (sent.phase === "done") {
+    return (
+      <Frame title={title} isSending={false} opener={opener} onClosed={onClosed}>
+        <AnswerView answer={sent.answer} job={job} />
+      </Frame>
+    );
+  }
+  return (
+    <Frame
+      title={title}
+      isSending={isSending}
+      opener={opener}
+      onClosed={onClosed}
+      onSubmit={() => {
+        if (isReady) {
+          send(() => unlock.mutateAsync({ reason: reason.trim(), held_by: holder.run_id, confirm: job.job }));
+        }
+      }}
+      actions={(form) => (
+        <Button
+          type="submit"
+          form={form}
+          colorPalette="red"
+          disabled={!isReady}
+          loading={isSending}
+          loadingText="Sending"
+        >
+          Unlock
+        </Button>
+      )}
+    >
+      <Text wordBreak="break-word">
+        Run {holder.run_id} (attempt {holder.attempt}) has held this job since <Ago at={holder.since} />; its lease ends{" "}
+        <Ago at={holder.until} />. Unlock the job only if you know that its driver is dead.
+      </Text>
+      <Alert.Root status="warning">
+        <Alert.Indicator />
+        <Alert.Content>
+          <Alert.Title>That run won't be able to commit</Alert.Title>
+          <Alert.Description>
+            If its driver is alive after all, it fails, and its input is read again. The next run settles what it left.
+            Without this, the next run takes over by itself once the lease has run out.
+          </Alert.Description>
+        </Alert.Content>
+      </Alert.Root>
+      <ReasonField isFirst reason={reason} onReason={setReason} />
+      <NameField job={job.job} typed={typed} onTyped={setTyped} />
+      {sent.phase === "refused" && <TroubleView job={job.job} error={sent.error} version={job.version ?? 0} />}
+    </Frame>
+  );
+}
