@@ -8,15 +8,26 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from airflow_bookmarks.cli.output import as_json
+from airflow_bookmarks.cli.output import as_json, as_list
 from airflow_bookmarks.cli.table_details import table_details
-from airflow_bookmarks.cli.verb import HIDE_STATE, Argument, Verb, VerbContext, positive, print_fields, print_rows, say
+from airflow_bookmarks.cli.verb import (
+    HIDE_STATE,
+    Argument,
+    Verb,
+    VerbContext,
+    hint,
+    positive,
+    print_fields,
+    print_rows,
+    say,
+)
 from airflow_bookmarks.core.errors import BookmarkError, DocumentError, OptionError
+from airflow_bookmarks.core.text.count import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
-    from airflow_bookmarks.lifecycle.maintenance.doctor import Finding
+    from airflow_bookmarks.lifecycle.maintenance.doctor import Finding, JobAdvice
 
 _FINDING_COLUMNS = ("severity", "job", "code", "what", "repair")
 _REPAIRED_COLUMNS = ("job", "code", "is_done", "what")
@@ -83,6 +94,8 @@ def _doctor(context: VerbContext, args: argparse.Namespace) -> int:
 
     context.store.check_layout()
     jobs = [key_of(context.store, name) for name in args.jobs] or None
+    if args.advise:
+        return _advise(context, args, jobs)
     if jobs and args.lost:
         raise OptionError("--lost looks for jobs without a name in the list; leave the names out. Nothing was read.")
     found = examine(context.store, jobs=jobs, with_files=not args.no_files, with_lost=args.lost)
@@ -97,6 +110,38 @@ def _doctor(context: VerbContext, args: argparse.Namespace) -> int:
     if rows:
         print_rows(rows, _REPAIRED_COLUMNS, args)
     return _show_findings(left, args)
+
+
+def _advise(context: VerbContext, args: argparse.Namespace, jobs: Sequence[str] | None) -> int:
+    """Print what would make jobs cheaper; the exit code is 1 if a job can't be read, however much there is to say."""
+    from airflow_bookmarks.lifecycle.maintenance.doctor import advise
+
+    if args.repair or args.lost or args.no_files:
+        raise OptionError(
+            "--advise reads what runs have recorded: it lists no files, looks for no lost jobs and repairs nothing. "
+            "Nothing was read. Leave --repair, --lost and --no-files out, or --advise."
+        )
+    told = advise(context.store, jobs=jobs)
+    if args.output == "json":
+        print_rows([each.as_dict() for each in told], (), args)
+    else:
+        shown = [line for each in told for line in _in_blocks(each)]
+        say(hint("\n".join(shown), args) if shown else "no advice")
+    return int(any(each.unreadable is not None for each in told))
+
+
+def _in_blocks(told: JobAdvice) -> Iterator[str]:
+    row = told.as_dict()
+    for each in row["advice"]:
+        yield f"{told.job} {each['ctx']}: {each['code']}"
+        yield as_list({name: each[name] for name in ("what", "evidence", "cost", "action")}, "  ")
+    if row["unreadable"] is not None:
+        yield f"{told.job}: can't be read"
+        yield as_list({"why": row["unreadable"]}, "  ")
+    if row["damaged_runs"]:
+        left = counted(len(row["damaged_runs"]), "run")
+        yield f"{told.job}: {left} left out, as 'airflow-bookmarks doctor' may say"
+        yield as_list(row["damaged_runs"], "  ")
 
 
 def _show_findings(found: Sequence[Finding], args: argparse.Namespace) -> int:
@@ -154,6 +199,13 @@ _REPAIR = Argument(
     ("--repair",), {"action": "store_true", "help": "make the repairs that need no decision by a person"}
 )
 _NO_FILES = Argument(("--no-files",), {"action": "store_true", "help": "do not check published and staged files"})
+_ADVISE = Argument(
+    ("--advise",),
+    {
+        "action": "store_true",
+        "help": "instead of damage, show what would make jobs cheaper; exit code 1 only if a job can't be read",
+    },
+)
 _LOST = Argument(
     ("--lost",),
     {
@@ -190,7 +242,7 @@ VERBS = (
         "doctor",
         "Check the stored state and list any damage; exit code 1 if there is some",
         _doctor,
-        (_JOBS, _REPAIR, _NO_FILES, _LOST),
+        (_JOBS, _REPAIR, _NO_FILES, _LOST, _ADVISE),
     ),
     Verb(
         "gc",

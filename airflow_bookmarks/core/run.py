@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from airflow_bookmarks.core.job_state import STATE_KIND
-from airflow_bookmarks.core.metadata.file_plan import FilePlanMetadata
+from airflow_bookmarks.core.metadata.file_plan import FilePlanMetadata, ListedMetadata
 from airflow_bookmarks.core.metadata.output import OutputMetadata
 from airflow_bookmarks.core.metadata.plan import MeasuredRead, PlanMetadata
 
@@ -122,6 +122,11 @@ class PlanEntry:
     def file_metadata(self) -> FilePlanMetadata:
         """What code decides on besides if it is a plan of files."""
         return FilePlanMetadata.of_stats(self.stats)
+
+    @property
+    def listed_metadata(self) -> ListedMetadata:
+        """What its listing saw, if it is a plan of files."""
+        return ListedMetadata.of_stats(self.stats)
 
     @property
     def source(self) -> SourceRef:

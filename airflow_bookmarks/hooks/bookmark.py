@@ -297,6 +297,19 @@ class BookmarkHook(BaseHook):
         found = lags_of_all(self.get_conn()) if job is None else lag(*self._found(job))
         return [each.as_dict() for each in found]
 
+    def advise(self, job: str | None = None) -> Rows:
+        """Return what would make a job cheaper, each with its measured cost, as a row for the job; None: all jobs.
+
+        Nothing is listed or asked: `lifecycle.maintenance.doctor.advice` reads what runs have recorded.
+
+        Raises:
+            JobUnknownError: no such bookmark.
+        """
+        from airflow_bookmarks.lifecycle.maintenance.doctor import advise
+
+        store, key = (self.get_conn(), None) if job is None else self._found(job)
+        return [each.as_dict() for each in advise(store, jobs=None if key is None else [key])]
+
     def graph(self, job: str | None = None) -> Row:
         """Return which job reads what, as nodes and reads; with `job` what it depends on and what depends on it.
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Any
 
+    from airflow_bookmarks.core.advice.tables import KeyedRead
     from airflow_bookmarks.core.ledger.file_ledger import Ledger, Load
     from airflow_bookmarks.core.order import Order
     from airflow_bookmarks.core.plan import PlanPart
@@ -157,6 +158,10 @@ class SourceKind(ABC, Generic[P]):
     def locations(self, plan: P, source: SourceRef) -> Sequence[str]:
         """Return where a plan reads, for catalogs: URIs, or paths."""
         return ()
+
+    def keyed(self, plan: P) -> KeyedRead | None:
+        """Return by which keys a plan reads rows, for who judges these; None: it reads none by key."""
+        return None
 
     def files_of(self, plan: P) -> Listing | None:
         """Return the files that a plan reads; None where what it reads is no files."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import itertools
 import os
 import re
 import shlex
@@ -271,6 +272,17 @@ def lose_a_file(shop: Shop) -> None:
     next(path for path in sorted((shop.root / _JOB).rglob("*.txt")) if "2026-11-19" in str(path)).unlink()
 
 
+def nest(shop: Shop) -> None:
+    """Make runs of another job, whose files lie four partition columns deep; a step of a run takes a second."""
+    seconds = map(float, itertools.count())
+    slow = RunEnvironment(monotonic=lambda: next(seconds), start_thread=lambda _: None)
+    legs = Shop(shop.root / "legs", shop.store, slow)
+    for day in (18, 19, 20):
+        for origin in ("EWR", "JFK", "LGA"):
+            legs.put(f"origin={origin}/year=2026/month=11/day={day}/legs.csv", origin)
+        legs.run("flights.legs", f"legs/{day}")
+
+
 def nothing(shop: Shop) -> None:
     """Leave the three days as they are."""
 
@@ -278,6 +290,7 @@ def nothing(shop: Shop) -> None:
 _SCENES: dict[str, Callable[[Shop], None]] = {
     "A job is held": hold,
     "Proving the state": lose_a_file,
+    "Advice": nest,
 }
 _PEOPLE = {"$ ": "ada", "bob$ ": "bob"}
 

@@ -137,6 +137,37 @@ class FilePlanMetadata:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class ListedMetadata:
+    """What the listing of a plan of files saw: files, those of them that were read before, and folders of partitions.
+
+    `folders_without_new` are those in which nothing is to be read. None: not recorded, as for files that are in no
+    partitions, or that an earlier batch of the loop had listed.
+    """
+
+    files: int | None = None
+    known: int | None = None
+    folders: int | None = None
+    folders_without_new: int | None = None
+
+    @classmethod
+    def of_stats(cls, stats: Mapping[str, Any]) -> ListedMetadata:
+        """Return what is stored with a plan of files about its listing.
+
+        Example:
+            >>> ListedMetadata.of_stats({"listed": 5, "known": 3, "partitions": {"listed": 4, "skipped": 2}})
+            ListedMetadata(files=5, known=3, folders=4, folders_without_new=2)
+
+        Raises:
+            StateCorruptError: one of the values has another type.
+        """
+        partitions = value_of(stats, "partitions", {})
+        found = cls(
+            value_of(stats, "listed"), value_of(stats, "known"), partitions.get("listed"), partitions.get("skipped")
+        )
+        return found if value_of(stats, "looked_at") is None else cls()
+
+
 def with_moves(stats: Mapping[str, Any], moves: Sequence[tuple[str, str]]) -> Mapping[str, Any]:
     """Return the stats of a plan as if it had been made before some roots moved."""
     return {**stats, MOVES: [*_pairs(stats.get(MOVES, ())), *moves]}

@@ -31,6 +31,7 @@ class Description:
     table: TableKeys
     columns: tuple[TableColumn, ...]
     is_gapless_wanted: bool = False  # no keys were given: the primary key stands for them as long as it has no gap
+    told_by: tuple[str, ...] = ()  # the fewest of its keys that no two rows share, where these are not all
 
     def ordered_as(self, before: TableKeys) -> Description:
         """Return it with its keys in the order of values that an earlier run has read them in."""
@@ -55,8 +56,11 @@ def describe(queries: Queries, dialect: Dialect, relation: Relation, options: Ta
         primary = TableKeys((_primary(dialect, columns, unique),), is_unique=True)
         return Description(primary, columns, is_gapless_wanted=True)
     keys = tuple(_key(dialect, columns, name) for name in options.keys)
-    if any(names <= set(options.keys) for names in unique.values()):
-        return Description(TableKeys(keys, is_ascending=is_ascending, is_unique=True), columns)
+    within = [names for names in unique.values() if names <= set(options.keys)]
+    if within:
+        fewest = min(within, key=len)
+        told_by = () if len(fewest) == len(keys) else tuple(name for name in options.keys if name in fewest)
+        return Description(TableKeys(keys, is_ascending=is_ascending, is_unique=True), columns, told_by=told_by)
     ties = tuple(_key(dialect, columns, name) for name in _primary_names(unique))
     return Description(TableKeys(keys, ties, is_ascending), columns)
 

@@ -6,6 +6,7 @@ import itertools
 from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
 
+from airflow_bookmarks.core.advice.tables import KeyedRead
 from airflow_bookmarks.core.database.key import KeyType, checked_value, watermark_of
 from airflow_bookmarks.core.database.windows.window import KeyWindow, Mark, TableKeys
 from airflow_bookmarks.core.errors import OptionError
@@ -119,6 +120,20 @@ class TableKind(SourceKind[TablePlan]):
     def watermark(self, position: bytes, load: Load) -> str | None:
         """Return the first key of the last row; see `SourceKind.watermark`."""
         return TablePosition.decode(position).position().watermark
+
+    def keyed(self, plan: TablePlan) -> KeyedRead:
+        """Return the keys, and the rows that a lookback names; see `SourceKind.keyed`."""
+        table, trail = plan.leads_to.table, plan.leads_to.trail
+        columns = tuple(key.name for key in table.keys)
+        is_query = plan.recipe.relation.parts is None  # of which no database tells whether a column may be NULL
+        ties = tuple(range(len(columns), len(columns) + len(table.ties)))
+        return KeyedRead(
+            columns=columns,
+            nullable=() if is_query else tuple(key.name for key in table.keys if key.is_nullable),
+            named=None if plan.window.named is None else frozenset(plan.window.named),
+            trail=frozenset() if trail is None else frozenset(trail.rows),
+            told_by=ties or tuple(at for at, name in enumerate(columns) if name in plan.told_by),
+        )
 
     def locations(self, plan: TablePlan, source: SourceRef) -> Sequence[str]:
         """Return database and table; see `SourceKind.locations`."""

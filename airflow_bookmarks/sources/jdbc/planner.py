@@ -119,6 +119,7 @@ class TablePlanner(TableEnds):
             count if count is None or count <= MOST_COUNTED else None,
             skipped,
             late=0 if behind is None else len(behind.late),
+            told_by=described.told_by,
         )
 
     def _lookback(self, described: Description, start: TablePosition) -> Lookback | None:

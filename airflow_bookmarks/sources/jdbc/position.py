@@ -148,7 +148,8 @@ class TablePlan:
 
     `recipe` says of which, and `source` is that as SQL. `leads_to` is the position behind it. `count` None: there are
     more rows than were counted. `late` of them lie before the window: they came late. `part` is the value whose rows
-    they are, where each is read by itself.
+    they are, where each is read by itself. `told_by` are the fewest of its keys that no two rows share; empty: all are
+    needed, or other columns.
     """
 
     recipe: Recipe
@@ -161,6 +162,7 @@ class TablePlan:
     edge: None = None
     late: int = 0
     part: PlanPart | None = None
+    told_by: tuple[str, ...] = ()
 
     @property
     def is_empty(self) -> bool:
@@ -205,6 +207,7 @@ class TablePlan:
         """Return it as stored."""
         more: dict[str, Any] = {"late": self.late} if self.late else {}
         more |= {} if self.part is None else {"part": [self.part.column, self.part.value]}
+        more |= {"told_by": list(self.told_by)} if self.told_by else {}
         return _encoded(
             {
                 **more,
@@ -232,7 +235,10 @@ class TablePlan:
             recipe = Recipe.of_stored(values["recipe"])
             count, skipped, part = values["count"], values["skipped"], values.get("part")
             part, late = None if part is None else PlanPart(*part), values.get("late", 0)
-            return cls(recipe, values["source"], window, leads_to, count, skipped, late=late, part=part)
+            told_by = tuple(map(str, values.get("told_by", ())))
+            return cls(
+                recipe, values["source"], window, leads_to, count, skipped, late=late, part=part, told_by=told_by
+            )
 
         return _decoded(body, "plan", read)
 

@@ -281,6 +281,21 @@ def test_what_it_tells_of_the_input_of_jobs_is_plain(world: World) -> None:
     assert json.loads(json.dumps(told)) == list(told)
 
 
+def test_advice_is_that_of_the_command_line(world: World) -> None:
+    world.shop.put("a=1/b=2/c=3/d=4/x.txt", "x")
+    world.shop.run("copy")
+    hook = BookmarkHook()
+    hook.rename("copy", "lake.copy", reason="moved")
+
+    (told,) = hook.advise("lake.copy")
+
+    assert (told["job"], told["runs"], [each["code"] for each in told["advice"]]) == ("copy", 1, ["deep-partitions"])
+    assert hook.advise() == [told]
+    assert json.loads(json.dumps(told)) == told
+    with pytest.raises(JobUnknownError):
+        hook.advise("no.such")
+
+
 def test_any_name_of_a_job_will_do(world: World) -> None:
     world.shop.put("a.txt", "a")
     world.shop.run("copy")

@@ -11,10 +11,12 @@
 - `payload`: stored bytes, and who may read the file that holds them
 - `target`: published files, staging, and paths that are not the job's own
 - `sink`: outputs in sinks that tell what lies in them, such as tables
+- `advice`: no damage, but what makes runs dearer than they need be
 """
 
+from airflow_bookmarks.lifecycle.maintenance.doctor.advice import JobAdvice, advise
 from airflow_bookmarks.lifecycle.maintenance.doctor.examination import examine
 from airflow_bookmarks.lifecycle.maintenance.doctor.finding import Finding, Severity
 from airflow_bookmarks.lifecycle.maintenance.doctor.repair import Repaired, repair
 
-__all__ = ["Finding", "Repaired", "Severity", "examine", "repair"]
+__all__ = ["Finding", "JobAdvice", "Repaired", "Severity", "advise", "examine", "repair"]
