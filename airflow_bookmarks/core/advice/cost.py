@@ -19,6 +19,7 @@ class ListingCost:
     """What some runs listed, how much of it they read, and how long that took; None: not recorded by all of them.
 
     `files` are those that were listed, `known` those of them that were read before, `read` those that were read then.
+    The seconds of planning are of all `contexts` of the job: runs don't record them one by one.
     """
 
     runs: tuple[int, ...]
@@ -29,6 +30,7 @@ class ListingCost:
     folders_without_new: int | None
     plan_s: float | None
     whole_s: float | None
+    contexts: int = 1
 
     @classmethod
     def of(cls, runs: Sequence[FilesOfRun]) -> ListingCost:
@@ -44,6 +46,7 @@ class ListingCost:
             folders_without_new=_sum(run.folders_without_new for run in listing),
             plan_s=plan_s,
             whole_s=whole_s,
+            contexts=max((run.contexts for run in listing), default=1),
         )
 
     def figures(self) -> Figures:
@@ -84,7 +87,8 @@ that took is not recorded
         missing = "" if self.folders is not None else "; how many folders is not recorded"
         took = "How long that took is not recorded"
         if self.plan_s is not None and self.whole_s is not None:
-            took = f"Planning, which lists, took {self.plan_s:,.1f} s of {self.whole_s:,.1f} s"
+            of_all = "" if self.contexts == 1 else f" of all {self.contexts} contexts"
+            took = f"Planning{of_all}, which lists, took {self.plan_s:,.1f} s of {self.whole_s:,.1f} s"
         who = runs_named(runs_in_words(self.runs))
         return f"{who} listed {folders}{files} to read {counted(self.read, 'file')}{missing}. {took}"
 

@@ -58,7 +58,7 @@ def _deep(reads: FileReads) -> Advice | None:
     return Advice(
         AdviceCode.DEEP_PARTITIONS,
         reads.ctx,
-        f"Files lie {depth} partition columns deep, so that there are many folders of few files.",
+        f"Files lie {depth} partition columns deep, and each column multiplies the folders that a run lists.",
         f"the columns are {', '.join(reads.columns)}; {_who(reads.runs)} read {counted(read, 'new file')} from "
         f"{counted(len(folders), 'folder')}",
         cost.in_words(),
@@ -81,10 +81,6 @@ def _coarse(reads: FileReads) -> Advice | None:
     if not open_known and not again:
         return None
     every, wide = in_words(reads.usual), in_words(width)
-    cost = f"{_who(reads.runs)} found {counted(found, 'new file')}, and saw at least {open_known:,} times a file again"
-    cost += " that another of them had read in the partition that was the newest then"
-    if again:
-        cost += f"; they read {counted(again, 'byte')} again{_share_of_bytes(reads.runs, again)}"
     figures: Figures = {
         "runs": len(reads.runs),
         "usual_seconds": reads.usual.total_seconds(),
@@ -96,10 +92,10 @@ def _coarse(reads: FileReads) -> Advice | None:
     return Advice(
         AdviceCode.COARSE_PARTITIONS,
         reads.ctx,
-        "A partition covers more time than passes between two runs, so that runs look at the same partition again.",
+        "A partition covers several runs, so that each run lists again what earlier ones read of it.",
         f"the job commits every {every} (the median of its last commits), and the newest partition, from "
         f"{newest.start.isoformat(' ', 'minutes')}, covers {wide}: {width / reads.usual:,.0f} runs",
-        cost,
+        _again_in_words(reads.runs, found, open_known, again),
         "Partition as finely as the job runs, by a column more (hour=...); or run the job once for each partition.",
         figures,
     )
@@ -128,10 +124,17 @@ def _by_start(span: Span) -> datetime:
     return span.start
 
 
-def _share_of_bytes(runs: Sequence[FilesOfRun], again: int) -> str:
+def _again_in_words(runs: Sequence[FilesOfRun], found: int, listed_again: int, bytes_again: int) -> str:
+    said = (
+        f"{_who(runs)} found {counted(found, 'new file')}; in the partition that was then the newest, they listed at "
+        f"least {counted(listed_again, 'file')} again that others of them had read"
+    )
+    if not bytes_again:
+        return said
     sizes = [run.bytes for run in runs]
-    whole = sum(size or 0 for size in sizes)
-    return "" if None in sizes or not whole else f", {again / whole:.0%} of what they read"
+    whole = sum(size for size in sizes if size is not None)
+    share = "" if None in sizes or not whole else f", {bytes_again / whole:.0%} of what they read"
+    return f"{said}; they read {counted(bytes_again, 'byte')} again{share}"
 
 
 def _unordered(reads: FileReads) -> Advice | None:

@@ -26,6 +26,7 @@ _NAMES_OF_UNITS = (
 )
 _SMALLER_UNITS = (_NAMES_OF_UNITS[3], _NAMES_OF_UNITS[4])
 _WITH_DASHES = re.compile(r"\d{4}-\d{2}(-\d{2}(-\d{2})?)?", re.ASCII)
+_NUMBER = re.compile(r"-?\d{1,19}", re.ASCII)
 _DIGITS = re.compile(r"\d{8}(\d{2})?", re.ASCII)
 _NAMES_OF_DATES = {"dt", "ds", "date", "day", "dateint", "datehour", "event_date", "partition_date"}
 
@@ -36,8 +37,8 @@ class FilesOfRun:
 
     `folders` counts its files by partition, without those that were read before. What the listing saw is None where
     that is not recorded, or where an earlier batch of its loop had listed. `goes_on`: there was a position before it;
-    without one, all that is listed is new. `plan_s` is how long its planning took, of all contexts, and `whole_s` the
-    run.
+    without one, all that is listed is new. `plan_s` is how long its planning took, of all its `contexts`, and `whole_s`
+    the run.
     """
 
     number: int
@@ -52,6 +53,7 @@ class FilesOfRun:
     bytes_again: int = 0
     plan_s: float | None = None
     whole_s: float | None = None
+    contexts: int = 1
 
 
 @dataclass(frozen=True)
@@ -101,8 +103,8 @@ class FileReads:
         return tuple(self._place_of(name, value) for name, value in folder)
 
     def _place_of(self, name: str, value: str) -> tuple[int, str]:
-        is_number = self.types.get(name) in ("int", "bigint") and value.lstrip("-").isascii()
-        return (int(value), "") if is_number and value.lstrip("-").isdigit() else (0, value)
+        is_number = self.types.get(name) in ("int", "bigint") and _NUMBER.fullmatch(value) is not None
+        return (int(value), "") if is_number else (0, value)
 
     def _by_values(self) -> tuple[str, ...]:
         for at, name in enumerate(self.columns):

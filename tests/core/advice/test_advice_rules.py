@@ -64,6 +64,11 @@ def test_what_is_not_recorded_is_said_so() -> None:
     assert found.figures["folders_listed"] is None
 
 
+def test_planning_is_said_to_be_of_all_contexts() -> None:
+    (found,) = advice_on_files(reads(run(1, "a=1/b=2/c=3/d=4", plan_s=2.0, whole_s=9.0, contexts=3)))
+    assert found.cost.endswith("Planning of all 3 contexts, which lists, took 2.0 s of 9.0 s")
+
+
 # ---- width against schedule
 
 
@@ -78,8 +83,8 @@ def test_day_is_coarse_for_an_hourly_job() -> None:
     assert "covers 1 d: 24 runs" in found.evidence
     # The second run saw the file of the first, the third those of both.
     assert found.cost == (
-        "runs 1-3 found 3 new files, and saw at least 3 times a file again that another of them had read in the "
-        "partition that was the newest then"
+        "runs 1-3 found 3 new files; in the partition that was then the newest, they listed at least 3 files again "
+        "that others of them had read"
     )
 
 
@@ -155,6 +160,12 @@ def test_descending_values_are_told_from_random_ones() -> None:
 
 def test_values_are_compared_by_their_type() -> None:
     assert codes(unordered(8, 9, 10, 11)) == [AdviceCode.NO_PARTITION_FILTER]  # as text, 10 lies below 9
+
+
+def test_value_that_is_no_number_of_a_column_of_numbers_has_a_place_too() -> None:
+    found = unordered(1).place(folder("id=--5"))
+    assert found is not None
+    assert found > (unordered(1).place(folder("id=-5")) or ())
 
 
 @pytest.mark.parametrize("places", [(9, 8, 7), (9, 10, 11, 5, 12)])

@@ -187,6 +187,7 @@ def _files_read(run: Run, ctx: str, entry: PlanEntry, plan: FilePlan, usual: tim
         bytes_again=sum(file.size_bytes for file in plan.files if file.path in plan.again) if plan.again else 0,
         plan_s=plan_s,
         whole_s=whole_s,
+        contexts=len(run.plans),
     )
     chosen = of_files.read
     time = None if chosen is None else chosen.partition_time
