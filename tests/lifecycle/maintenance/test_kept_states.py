@@ -18,6 +18,7 @@ from airflow_bookmarks.lifecycle.inspect.pending import pending
 from airflow_bookmarks.lifecycle.inspect.runs import history
 from airflow_bookmarks.lifecycle.inspect.wait import Wait
 from airflow_bookmarks.lifecycle.inspect.waiting import evaluate
+from airflow_bookmarks.lifecycle.maintenance.doctor import advise
 from airflow_bookmarks.lifecycle.run.replay import ReplayRun
 from airflow_bookmarks.sinks.staging import Mode
 from tests.lifecycle.kept_state import WHY, restore
@@ -44,6 +45,15 @@ def test_there_is_a_state_of_an_earlier_version() -> None:
 def test_doctor_finds_nothing_wrong(kept: Shop) -> None:
     found = {(finding.job, finding.code) for finding in unsound(kept.store)}
     assert found <= {("died", "lease-dangling")}  # its driver died, which is said once the lease has been over for long
+
+
+def test_advice_reads_the_runs_of_every_job(kept: Shop) -> None:
+    told = {each.job: each for each in advise(kept.store)}
+    assert sorted(told) == JOBS
+    assert {(job, each.unreadable, len(each.damaged_runs)) for job, each in told.items()} == {
+        (job, None, 0) for job in JOBS
+    }
+    assert told["copy"].runs
 
 
 @pytest.mark.parametrize("job", JOBS)
