@@ -110,7 +110,7 @@ def test_set_moves_one_context_to_where_one_says(visitors: Visitors, world: Worl
     job = "trials.set"
     dialog = begin(visitors(), job, "Set")
     dialog.get_by_text("A time", exact=True).click()
-    dialog.get_by_label("Time, in your time zone").fill("2026-01-02T03:04:05")
+    dialog.get_by_label("Time, in UTC").fill("2026-01-02T03:04:05")
 
     told(dialog)
     confirm(dialog, job, "Set raw to 2026-01-02T03:04:05.000Z")

@@ -1,5 +1,6 @@
 import { Alert, Field, Input, NativeSelect, RadioGroup, Stack } from "@chakra-ui/react";
 import type { Job } from "../api/model";
+import { useZone } from "../words/zone";
 import { Radio } from "./ContextChoice";
 import type { Draft } from "./changeSpec";
 import { contextName, type Setting, settingOf, settleRun, settleTime } from "./setting";
@@ -86,10 +87,11 @@ function Point({ setting, draft, onDraft }: { setting: Settable } & Omit<PointCh
 type TypedProps = Omit<PointChoiceProps, "job">;
 
 function TimeField({ draft, onDraft }: TypedProps) {
-  const settled = settleTime(draft.typed);
+  const zone = useZone();
+  const settled = settleTime(draft.typed, zone);
   return (
     <Field.Root ps={6} invalid={draft.typed !== "" && "lacks" in settled}>
-      <Field.Label>Time, in your time zone</Field.Label>
+      <Field.Label>Time, in {zone}</Field.Label>
       <Input
         type="datetime-local"
         step={1}

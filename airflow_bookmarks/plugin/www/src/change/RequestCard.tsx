@@ -85,7 +85,7 @@ function Origin({ request }: { request: RequestRow }) {
         Based on version {request.version}
         {isWaiting(request) && (
           <>
-            ; expires <Ago at={request.valid_until} />
+            ; expires <Ago at={request.valid_until} mayLieAhead />
           </>
         )}
         {request.decided_by === null ? "" : `; decided by ${request.decided_by}`}. Request {request.id}.

@@ -160,10 +160,20 @@ describe("a context", () => {
 });
 
 describe("a time", () => {
-  it("of the user's zone is sent in UTC", () => {
-    const local = new Date(2026, 4, 3, 10, 30, 5);
-    expect(settleTime("2026-05-03T10:30:05")).toEqual({ value: local.toISOString() });
-  });
+  it.each([
+    ["2026-05-03T10:30:05", "Europe/Berlin", "2026-05-03T08:30:05.000Z"],
+    ["2026-05-03T10:30", "UTC", "2026-05-03T10:30:00.000Z"],
+    ["2026-10-25T02:30", "Europe/Berlin", "2026-10-25T00:30:00.000Z"],
+  ])("%s of %s is sent in UTC", (typed, zone, value) => expect(settleTime(typed, zone)).toEqual({ value }));
+  it("that the clocks of the zone skip is none", () =>
+    expect(settleTime("2026-03-29T02:30", "Europe/Berlin")).toEqual({
+      lacks: "a time that there is in Europe/Berlin, where clocks skip this one",
+    }));
+  it.each([
+    ["9999-12-31T23:30", "America/New_York"],
+    ["0001-01-01T00:30", "Europe/Berlin"],
+    ["0000-06-01T00:30", "UTC"],
+  ])("%s of %s is out of bounds", (typed, zone) => expect(settleTime(typed, zone)).toHaveProperty("lacks"));
   it.each(["", "yesterday", "+275760-01-01T00:00"])("is not %j", (typed) =>
     expect(settleTime(typed)).toHaveProperty("lacks"),
   );

@@ -1,4 +1,5 @@
 import type { ContextRow } from "../api/model";
+import { currentZone, momentOf } from "../words/zone";
 
 /** How a context can be set by hand, which is a matter of its kind. */
 export type Setting =
@@ -15,7 +16,7 @@ export type Settled<T> = { value: T } | { lacks: string };
 const STATE_KIND = "state";
 const STATE_CONTEXT = ".state";
 const MOST = 9_999_999_999; // a run number has ten digits at most
-const LAST_YEAR = 9999;
+const WALL_TIME = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2}(\.\d+)?)?$/;
 
 /** Name a context as its script does: what it keeps is `job.state` there. */
 export function contextName(ctx: string): string {
@@ -46,14 +47,21 @@ export function settingOf({ ctx, kind, set_by, upstream }: ContextRow, mayLook: 
   return { by: "nothing", why: `${ctx} is of kind ${kind}, which can't be set here.` };
 }
 
-/** Return a time, as an input has it in the zone of whoever looks, in UTC: "2026-05-03T08:00:00.000Z". */
-export function settleTime(typed: string): Settled<string> {
+/** Return a time, as an input has it in the zone that is chosen in Airflow, in UTC: "2026-05-03T08:00:00.000Z". */
+export function settleTime(typed: string, zone = currentZone()): Settled<string> {
   if (typed === "") return { lacks: "a time" };
-  const at = new Date(typed);
-  if (Number.isNaN(at.getTime()) || at.getFullYear() < 1 || at.getUTCFullYear() > LAST_YEAR) {
-    return { lacks: "a time between the years 1 and 9999" };
-  }
-  return { value: at.toISOString() };
+  const wall = new Date(`${typed}Z`);
+  if (!WALL_TIME.test(typed) || Number.isNaN(wall.getTime())) return { lacks: BOUNDS };
+  const at = momentOf(wall, zone);
+  if (at === undefined) return { lacks: `a time that there is in ${zone}, where clocks skip this one` };
+  // The zone may lead out of the years that the API takes.
+  return [wall, at].every((each) => isOfYears1To9999(each)) ? { value: at.toISOString() } : { lacks: BOUNDS };
+}
+
+const BOUNDS = "a time between the years 1 and 9999";
+
+function isOfYears1To9999(at: Date): boolean {
+  return at.getUTCFullYear() >= 1 && at.getUTCFullYear() <= 9999;
 }
 
 /** Return a text as its kind reads it; the server says what is wrong with it. */

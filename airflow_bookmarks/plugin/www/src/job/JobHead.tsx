@@ -148,7 +148,7 @@ function HolderWords({ holder, isOver }: { holder: NonNullable<Job["holder"]>; i
     <Text as="span" wordBreak="break-word">
       run {holder.run_id}, attempt {holder.attempt}, since <Ago at={holder.since} />; its lease
       {isOver ? " expired " : " expires "}
-      <Ago at={holder.until} />
+      <Ago at={holder.until} mayLieAhead={!isOver} />
     </Text>
   );
 }

@@ -19,7 +19,7 @@ export function Watermark({ of, orders }: { of: Readonly<Record<string, string |
           {value}
         </Text>
       ) : (
-        <Ago at={value} />
+        <Ago at={value} mayLieAhead />
       )}
       {others.length > 0 && (
         <Hint label={`+${others.length}`}>

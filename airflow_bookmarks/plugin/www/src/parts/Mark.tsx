@@ -11,7 +11,7 @@ interface MarkProps {
   none?: string;
 }
 
-/** A watermark: a time in the zone of whoever looks, anything else as it is. */
+/** A watermark: a time in the zone that is chosen in Airflow, anything else as it is. */
 export function Mark({ mark, order, none = "none" }: MarkProps) {
   if (mark === null || mark === undefined) return <chakra.span color="fg.muted">{none}</chakra.span>;
   const time = timeOfMark(mark, order);

@@ -4,6 +4,7 @@ import { ApiError } from "../api/client";
 import { JobPage } from "../job/JobPage";
 import { JobsPage } from "../jobs/JobsPage";
 import { JobsTab } from "../jobs/JobsTab";
+import { useZone } from "../words/zone";
 import { Problem } from "./Problem";
 import { Settled } from "./Settled";
 
@@ -21,6 +22,7 @@ function isName(job: string): boolean {
 /** Show what the address asks for: `?job=` names a job, without it there is the list. */
 export function Shell({ dagId, taskId }: ShellProps) {
   const [search] = useSearchParams();
+  useZone(); // another one draws all of the page anew, and with it each time
   const job = search.get("job");
   return (
     <Box p={4} maxW="100%" data-testid="bookmarks">

@@ -8,7 +8,7 @@ export function timeOfMark(mark: string | null | undefined, order: string | null
   return order == null || order === "time" ? timeOf(mark) : undefined;
 }
 
-/** Say a watermark: a time in the zone of whoever looks, anything else as it is. */
+/** Say a watermark: a time in the zone that is chosen in Airflow, anything else as it is. */
 export function markWords(mark: string, order: string | null | undefined): string {
   const at = timeOfMark(mark, order);
   return at === undefined ? mark : inZone(at);

@@ -1,14 +1,11 @@
+import { currentZone, wallTime, zoneLabel } from "./zone";
+
 const STEPS: readonly (readonly [number, string])[] = [
   [86_400, "d"],
   [3_600, "h"],
   [60, "min"],
   [1, "s"],
 ];
-const AT = new Intl.DateTimeFormat("en-CA", {
-  dateStyle: "short",
-  timeStyle: "medium",
-  hourCycle: "h23",
-});
 
 /** Say how long something takes in its two largest units: "2 h 5 min"; below a second in milliseconds. */
 export function duration(seconds: number): string {
@@ -25,17 +22,37 @@ export function duration(seconds: number): string {
   return parts.join(" ");
 }
 
-/** Say how long ago a time was, seen from another: "3 min ago"; what lies ahead is "in 3 min". */
+/**
+ * Say how long ago something happened: "3 min ago".
+ *
+ * The clocks of server and browser differ, so what seems to lie ahead has happened just now.
+ */
 export function ago(at: Date, now: Date): string {
   const seconds = (now.getTime() - at.getTime()) / 1000;
-  if (Math.abs(seconds) < 1) return "now";
-  const largest = duration(Math.abs(seconds)).split(" ").slice(0, 2).join(" ");
-  return seconds < 0 ? `in ${largest}` : `${largest} ago`;
+  return seconds < 1 ? "just now" : `${largest(seconds)} ago`;
 }
 
-/** Say a time in the zone of whoever looks: "2026-11-21 14:05:09". */
-export function inZone(at: Date): string {
-  return AT.format(at).replace(",", "");
+/** Say when a time is that may well lie ahead: "in 3 min", "3 min ago". */
+export function agoOrAhead(at: Date, now: Date): string {
+  const seconds = (at.getTime() - now.getTime()) / 1000;
+  return seconds < 1 ? ago(at, now) : `in ${largest(seconds)}`;
+}
+
+function largest(seconds: number): string {
+  return duration(seconds).split(" ").slice(0, 2).join(" ");
+}
+
+/** Say a time in the zone that is chosen in Airflow, with its offset: "2026-11-21 14:05:09 +01:00". */
+export function inZone(at: Date, zone = currentZone()): string {
+  return `${withoutZone(wallTime(at, zone))} ${zoneLabel(at, zone)}`;
+}
+
+/** Say a time of UTC, without a zone: "2026-11-21 14:05:09". */
+export function withoutZone(at: Date): string {
+  return at
+    .toISOString()
+    .replace(/\.\d+Z$/, "")
+    .replace("T", " ");
 }
 
 /** Return the time that a text is, undefined where it is none: a watermark may be a number or a key. */

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { count, inBytes, inFull } from "./number";
-import { ago, duration, timeOf } from "./time";
+import { ago, agoOrAhead, duration, timeOf } from "./time";
 
 describe("numbers", () => {
   it("have separators", () => expect(inFull(1234567)).toBe("1,234,567"));
@@ -26,12 +26,16 @@ describe("times", () => {
     [86_400, "1 d"],
     [90_061, "1 d 1 h"],
   ])("last: %d s is %s", (seconds, text) => expect(duration(seconds)).toBe(text));
-  it("lie behind or ahead", () => {
-    const now = new Date("2026-05-03T10:00:00Z");
-    expect(ago(new Date("2026-05-03T09:57:00Z"), now)).toBe("3 min ago");
-    expect(ago(new Date("2026-05-03T10:02:00Z"), now)).toBe("in 2 min");
-    expect(ago(now, now)).toBe("now");
-  });
+  const now = new Date("2026-05-03T10:00:00Z");
+  it.each([
+    ["2026-05-03T09:57:00Z", "3 min ago", "3 min ago"],
+    ["2026-05-03T09:59:59Z", "1 s ago", "1 s ago"],
+    ["2026-05-03T10:00:00Z", "just now", "just now"],
+    ["2026-05-03T10:00:05Z", "just now", "in 5 s"],
+    ["2026-05-03T10:02:00Z", "just now", "in 2 min"],
+  ])("of %s: what happened was %s, what may lie ahead is %s", (at, behind, ahead) =>
+    expect([ago(new Date(at), now), agoOrAhead(new Date(at), now)]).toEqual([behind, ahead]),
+  );
   it("are told from watermarks that are none", () => {
     expect(timeOf("2026-05-03T10:00:00.000Z")?.getTime()).toBe(Date.UTC(2026, 4, 3, 10));
     expect(timeOf("41")).toBeUndefined();

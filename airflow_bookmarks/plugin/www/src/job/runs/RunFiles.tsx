@@ -40,7 +40,7 @@ export function RunFiles({ job, number }: { job: string; number: number }) {
               {inBytes(file.bytes)}
             </Table.Cell>
             <Table.Cell whiteSpace="nowrap">
-              <Ago at={file.modified_at} />
+              <Ago at={file.modified_at} mayLieAhead />
             </Table.Cell>
             <Table.Cell>{file.ctx}</Table.Cell>
           </Table.Row>

@@ -2,6 +2,7 @@ import { Box, Flex, Text } from "@chakra-ui/react";
 import { type KeyboardEvent, useMemo, useRef, useState } from "react";
 import type { RunRow } from "../../api/model";
 import { useWidth } from "../../parts/useWidth";
+import { useZone } from "../../words/zone";
 import { TimelineAxis } from "./TimelineAxis";
 import { TimelineRow } from "./TimelineRow";
 import { type Axis, axisOf, type Bar, barsOf, rowAfter } from "./timeline";
@@ -24,12 +25,14 @@ const AXES: Record<Axis["kind"], string> = {
 
 /** A row for each run: a bar is the window that it read, the small bar at the right how long it took. */
 export function Timeline({ runs, ctx = "", ...actions }: TimelineProps) {
-  const axis = useMemo(() => axisOf(runs, ctx), [runs, ctx]);
+  const zone = useZone();
+  const axis = useMemo(() => axisOf(runs, ctx, zone), [runs, ctx, zone]);
   const bars = useMemo(() => barsOf(runs, ctx, axis), [runs, ctx, axis]);
   return (
     <>
       <Text fontSize="xs" color="fg.muted" mb={1}>
-        {axis ? AXES[axis.kind] : "No run has a watermark here."} Arrow keys move between runs; Enter opens one.
+        {axis ? AXES[axis.kind] : "No run has a watermark here."}
+        {axis?.kind === "time" && ` Times are in ${zone}.`} Arrow keys move between runs; Enter opens one.
       </Text>
       <Box borderWidth="1px" borderRadius="md" overflowX="auto">
         <Rows bars={bars} axis={axis} ctx={ctx} {...actions} />

@@ -19,11 +19,17 @@ describe("the axis", () => {
     expect(axis?.ticks.length).toBeGreaterThan(2);
   });
   it("says days of a long time, and the time of day of a short one", () => {
-    const noon = new Date(2026, 4, 3, 12, 30, 15);
+    const noon = new Date("2026-05-03T12:30:15Z");
     expect(timeLabel(noon, 30 * 86_400_000)).toBe("2026-05-03");
     expect(timeLabel(noon, 86_400_000)).toBe("12:30");
     expect(timeLabel(noon, 60_000)).toBe("12:30:15");
-    expect(timeLabel(new Date(2026, 4, 3), 86_400_000)).toBe("2026-05-03");
+    expect(timeLabel(new Date("2026-05-03T00:00:00Z"), 86_400_000)).toBe("2026-05-03");
+  });
+  it("has its marks at the midnights of the zone", () => {
+    const window = { flights: { before: "2026-05-01T00:00:00Z", after: "2026-05-09T00:00:00Z" } };
+    const axis = axisOf([sample(1, { window })], "flights", "Asia/Kolkata");
+    const tick = axis?.ticks.find(({ label }) => label === "2026-05-03");
+    expect(tick?.at).toBeCloseTo(axis?.at("2026-05-02T18:30:00Z") ?? Number.NaN);
   });
   it("says each of its marks once", () => {
     const window = { flights: { before: "2026-05-01T00:00:00Z", after: "2026-05-04T12:00:00Z" } };

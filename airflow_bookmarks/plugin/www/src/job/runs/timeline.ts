@@ -1,8 +1,9 @@
-import { scaleLinear, scaleTime, scaleUtc } from "d3-scale";
+import { scaleLinear, scaleUtc } from "d3-scale";
 import type { RunRow } from "../../api/model";
 import { markWords } from "../../words/mark";
 import { inFull } from "../../words/number";
-import { duration, inZone } from "../../words/time";
+import { duration, withoutZone } from "../../words/time";
+import { currentZone, momentOf, wallTime } from "../../words/zone";
 import { isLiving, keyOf, remarks, secondsOf } from "./run";
 
 /**
@@ -49,7 +50,7 @@ const MINUTE_MS = 60_000;
 const DAY_MS = 86_400_000;
 
 /** Return the axis on which the windows of a context lie; undefined where no run has a watermark there. */
-export function axisOf(runs: readonly RunRow[], ctx: string): Axis | undefined {
+export function axisOf(runs: readonly RunRow[], ctx: string, zone = currentZone()): Axis | undefined {
   const marks = [...runs]
     .reverse()
     .flatMap((run) => [run.window[ctx]?.before, run.window[ctx]?.after])
@@ -61,7 +62,7 @@ export function axisOf(runs: readonly RunRow[], ctx: string): Axis | undefined {
   // A column whose type changed has watermarks of two orders, which have no measure in common.
   if (orders.size > 1 || order === undefined || !isMeasured(order)) return orderAxis(marks, "order");
   if (!marks.every((mark) => Number.isFinite(MEASURES[order](mark)))) return orderAxis(marks, "order");
-  return order === "number" ? numberAxis(marks) : timeAxis(marks, order);
+  return order === "number" ? numberAxis(marks) : timeAxis(marks, order, zone);
 }
 
 type Measured = "time" | "local_time" | "number";
@@ -77,19 +78,20 @@ function isMeasured(order: string): order is Measured {
   return order in MEASURES;
 }
 
-function timeAxis(marks: readonly string[], kind: "time" | "local_time"): Axis {
+// A time without a zone is measured as if it were UTC, and said as it is. Marks stand where the clocks of the zone read
+// round times: at its midnights, not at those of UTC.
+function timeAxis(marks: readonly string[], kind: "time" | "local_time", zone: string): Axis {
   const measure = MEASURES[kind];
   const [low, high] = extent(marks.map(measure), 1000);
-  const isLocal = kind === "local_time";
-  const scale = (isLocal ? scaleUtc : scaleTime)([low, high], [0, 1]);
-  const say = isLocal ? withoutZone : inZone;
-  const ticks = scale.ticks(TICKS).map((tick) => ({ at: scale(tick), label: timeLabel(tick, high - low, say) }));
-  return { kind, at: (mark) => scale(measure(mark)), ticks: eachOnce(ticks) };
-}
-
-// A time without a zone is measured as if it were UTC, and said as it is.
-function withoutZone(at: Date): string {
-  return at.toISOString().slice(0, 19).replace("T", " ");
+  const place = scaleLinear([low, high], [0, 1]);
+  const toWall = (at: Date) => (kind === "local_time" ? at : wallTime(at, zone));
+  const toMoment = (wall: Date) => (kind === "local_time" ? wall : momentOf(wall, zone));
+  const walls = scaleUtc([toWall(new Date(low)), toWall(new Date(high))], [0, 1]).ticks(TICKS);
+  const ticks = walls.flatMap((wall) => {
+    const at = toMoment(wall);
+    return at === undefined ? [] : [{ at: place(at.getTime()), label: timeLabel(wall, high - low) }];
+  });
+  return { kind, at: (mark) => place(measure(mark)), ticks: eachOnce(ticks) };
 }
 
 // Marks within one day may all say that day.
@@ -98,8 +100,8 @@ function eachOnce(ticks: Axis["ticks"]): Axis["ticks"] {
 }
 
 /** Say a mark of a time axis that spans so many milliseconds: the day, or the time of day where days are too coarse. */
-export function timeLabel(at: Date, span: number, say = inZone): string {
-  const [day = "", time = ""] = say(at).split(" ");
+export function timeLabel(wall: Date, span: number): string {
+  const [day = "", time = ""] = withoutZone(wall).split(" ");
   if (span > 3 * DAY_MS) return day;
   if (time === "00:00:00") return day;
   return span > 10 * MINUTE_MS ? time.slice(0, 5) : time;
