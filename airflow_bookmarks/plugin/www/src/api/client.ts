@@ -1,21 +1,37 @@
 import createClient from "openapi-fetch";
 import type { Refusal } from "./model";
 import type { paths } from "./schema";
+import { misfit, type Shape } from "./shape";
+
+/** Why there is no answer: the server refused, what stands in front of it did, or something that is no answer came. */
+export type Failure = "refused" | "gateway" | "unreachable" | "offline" | "timeout" | "malformed" | "unexpected";
 
 /** What the server, or the way to it, answered instead of what was asked for. Nothing was changed, unless it says so. */
 export class ApiError extends Error {
   constructor(
+    /** Of HTTP; 0 where nothing answered. */
     readonly status: number,
     message: string,
     readonly refusal?: Refusal,
+    readonly failure: Failure = "refused",
   ) {
     super(message);
     this.name = "ApiError";
   }
 }
 
+// The server gives up what reads before; a preview or a change may list files for longer than that.
+const READ_LIMIT_MS = 30_000;
+const CHANGE_LIMIT_MS = 60_000;
+
 // Relative to the page's base, not to "/": Airflow may live below a path.
-const client = createClient<paths>({ baseUrl: new URL("bookmarks", document.baseURI).href });
+const client = createClient<paths>({ baseUrl: new URL("bookmarks", document.baseURI).href, fetch: fetchInTime });
+
+/** Fetch an answer, body and all, or end with a TimeoutError. */
+function fetchInTime(request: Request): Promise<Response> {
+  const limit = AbortSignal.timeout(request.method === "GET" ? READ_LIMIT_MS : CHANGE_LIMIT_MS);
+  return fetch(request, { signal: AbortSignal.any([request.signal, limit]) });
+}
 
 interface Answer<T> {
   data?: T;
@@ -23,19 +39,61 @@ interface Answer<T> {
   response: Response;
 }
 
-/** Return what a request gave. Throws an ApiError for everything else, a server that can't be reached (status 0) too. */
-export async function take<T>(request: Promise<Answer<T>>): Promise<T> {
+/** Return what a request gave, if it has the shape. Throws an ApiError for everything else. */
+export async function take<T>(request: Promise<Answer<T>>, shape: NoInfer<Shape<T>>): Promise<T> {
   const answer = await request.catch((error: unknown) => {
-    if (error instanceof DOMException && error.name === "AbortError") throw error;
-    throw new ApiError(0, "Airflow's server could not be reached. Check the connection, then try again.");
+    throw isAbort(error) ? error : lost(error);
   });
-  if (answer.response.ok && answer.data !== undefined) return answer.data;
-  const refusal = asRefusal(answer.error);
-  // A login that has run out is refused by Airflow as forbidden, under this name; what a user may not do, under another.
-  const isLoggedOut = answer.response.status === 401 || refusal?.error === "Forbidden";
-  if (isLoggedOut) throw new ApiError(401, plain(401), refusal);
-  throw new ApiError(answer.response.status, refusal?.message ?? plain(answer.response.status), refusal);
+  const { response, data } = answer;
+  if (!response.ok) throw refused(response.status, answer.error);
+  if (data === undefined) throw malformed();
+  const wrong = misfit(data, shape);
+  if (wrong !== undefined) throw unexpected(response.status, wrong);
+  return data;
 }
+
+function isAbort(error: unknown): boolean {
+  return error instanceof DOMException && error.name === "AbortError";
+}
+
+function lost(error: unknown): ApiError {
+  if (error instanceof DOMException && error.name === "TimeoutError") {
+    const message = "Airflow's server, or what stands in front of it, took too long to answer. Try again in a minute.";
+    return new ApiError(0, message, undefined, "timeout");
+  }
+  if (error instanceof SyntaxError) return malformed();
+  if (!navigator.onLine) {
+    const message = "This browser is offline. Check the connection; the page goes on by itself once it is back.";
+    return new ApiError(0, message, undefined, "offline");
+  }
+  const message = "Airflow's server could not be reached. Check the connection, then try again.";
+  return new ApiError(0, message, undefined, "unreachable");
+}
+
+// Only a success is parsed as JSON or not at all.
+function malformed(): ApiError {
+  const message =
+    "The answer is no JSON, so it is not Airflow's: a proxy or its login page may have answered instead. Reload the page; if that does not help, ask whoever runs what stands in front of Airflow.";
+  return new ApiError(200, message, undefined, "malformed");
+}
+
+function unexpected(status: number, field: string): ApiError {
+  const message = `The answer is not what this page expects (${field}). Page and server may be of different versions: reload the page. If that does not help, ask whoever runs Airflow whether all of its API servers have the same version of airflow-bookmarks.`;
+  return new ApiError(status, message, undefined, "unexpected");
+}
+
+function refused(status: number, body: unknown): ApiError {
+  const refusal = asRefusal(body);
+  // A login that has run out is refused by Airflow as forbidden, under this name; what a user may not do, under another.
+  if (status === 401 || refusal?.error === "Forbidden") return new ApiError(401, plain(401), refusal);
+  if (refusal === undefined && GATEWAY.has(status)) {
+    const message = `The server in front of Airflow answered ${status}: it got no answer from Airflow. Airflow's API server may be starting or overloaded. Try again in a minute; if it lasts, look whether that server runs.`;
+    return new ApiError(status, message, undefined, "gateway");
+  }
+  return new ApiError(status, refusal?.message ?? plain(status), refusal);
+}
+
+const GATEWAY: ReadonlySet<number> = new Set([502, 503, 504]);
 
 function asRefusal(body: unknown): Refusal | undefined {
   const isOne = typeof body === "object" && body !== null && "message" in body && typeof body.message === "string";

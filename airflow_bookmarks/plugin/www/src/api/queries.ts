@@ -9,6 +9,7 @@ import {
 import client, { ApiError, take } from "./client";
 import type { ChangeBody, ChangeSpec, OwnerBody, OwnerSpec, RequestBody, ShardedBody, ShardedSpec } from "./model";
 import type { paths } from "./schema";
+import * as shapes from "./shape";
 
 /** What the list of jobs can be asked for. */
 export type JobsQuery = NonNullable<paths["/api/v1/jobs"]["get"]["parameters"]["query"]>;
@@ -18,15 +19,19 @@ export const RUNS_PER_PAGE = 50;
 // A page that is left open keeps up by itself; folders are listed only when somebody asks.
 const REFRESH_MS = 15_000;
 
-/** Whether asking again may help: the way there failed, or the store did not answer. A refusal stays one. */
+/**
+ * Whether asking again may help: the way there failed, or the store did not answer. A refusal stays one, and whoever has
+ * waited for an answer in vain is told so.
+ */
 export function mayHelpToAskAgain(failures: number, error: Error): boolean {
-  return failures < 2 && error instanceof ApiError && (error.status === 0 || error.status === 503);
+  if (failures >= 2 || !(error instanceof ApiError)) return false;
+  return error.failure === "unreachable" || error.failure === "gateway" || error.status === 503;
 }
 
 export function useMe() {
   return useQuery({
     queryKey: ["me"],
-    queryFn: ({ signal }) => take(client.GET("/api/v1/me", { signal })),
+    queryFn: ({ signal }) => take(client.GET("/api/v1/me", { signal }), shapes.ME),
     staleTime: Number.POSITIVE_INFINITY,
   });
 }
@@ -34,7 +39,7 @@ export function useMe() {
 export function useJobs(query: JobsQuery) {
   return useQuery({
     queryKey: ["jobs", query],
-    queryFn: ({ signal }) => take(client.GET("/api/v1/jobs", { params: { query }, signal })),
+    queryFn: ({ signal }) => take(client.GET("/api/v1/jobs", { params: { query }, signal }), shapes.JOBS),
     placeholderData: keepPreviousData,
     refetchInterval: REFRESH_MS,
   });
@@ -45,7 +50,10 @@ export function useJobsOfDag(dagId: string, taskId: string | undefined, offset: 
   return useQuery({
     queryKey: ["jobs", "of dag", dagId, query],
     queryFn: ({ signal }) =>
-      take(client.GET("/api/v1/dags/{dag_id}/jobs", { params: { path: { dag_id: dagId }, query }, signal })),
+      take(
+        client.GET("/api/v1/dags/{dag_id}/jobs", { params: { path: { dag_id: dagId }, query }, signal }),
+        shapes.JOBS,
+      ),
     placeholderData: keepPreviousData,
     refetchInterval: REFRESH_MS,
   });
@@ -54,7 +62,7 @@ export function useJobsOfDag(dagId: string, taskId: string | undefined, offset: 
 export function useJob(job: string) {
   return useQuery({
     queryKey: ["job", job],
-    queryFn: ({ signal }) => take(client.GET("/api/v1/jobs/{job}", { params: { path: { job } }, signal })),
+    queryFn: ({ signal }) => take(client.GET("/api/v1/jobs/{job}", { params: { path: { job } }, signal }), shapes.JOB),
     refetchInterval: REFRESH_MS,
   });
 }
@@ -64,7 +72,7 @@ export function useRuns(job: string) {
     queryKey: ["job", job, "runs"],
     queryFn: ({ signal, pageParam }) => {
       const query = { limit: RUNS_PER_PAGE, ...(pageParam === null ? {} : { before: pageParam }) };
-      return take(client.GET("/api/v1/jobs/{job}/runs", { params: { path: { job }, query }, signal }));
+      return take(client.GET("/api/v1/jobs/{job}/runs", { params: { path: { job }, query }, signal }), shapes.RUNS);
     },
     initialPageParam: null as string | null,
     getNextPageParam: (page) => page.next,
@@ -82,6 +90,7 @@ export function useFiles(job: string, number: number, offset: number, limit: num
           params: { path: { job, number }, query: { offset, limit } },
           signal,
         }),
+        shapes.FILES,
       ),
     placeholderData: keepPreviousData,
   });
@@ -91,7 +100,10 @@ export function useEvents(job: string, offset: number, limit: number) {
   return useQuery({
     queryKey: ["job", job, "events", offset, limit],
     queryFn: ({ signal }) =>
-      take(client.GET("/api/v1/jobs/{job}/events", { params: { path: { job }, query: { offset, limit } }, signal })),
+      take(
+        client.GET("/api/v1/jobs/{job}/events", { params: { path: { job }, query: { offset, limit } }, signal }),
+        shapes.EVENTS,
+      ),
     placeholderData: keepPreviousData,
     refetchInterval: REFRESH_MS,
   });
@@ -101,7 +113,8 @@ export function useEvents(job: string, offset: number, limit: number) {
 export function usePending(job: string, isWanted: boolean) {
   return useQuery({
     queryKey: ["job", job, "pending"],
-    queryFn: ({ signal }) => take(client.GET("/api/v1/jobs/{job}/pending", { params: { path: { job } }, signal })),
+    queryFn: ({ signal }) =>
+      take(client.GET("/api/v1/jobs/{job}/pending", { params: { path: { job } }, signal }), shapes.PENDING),
     enabled: isWanted,
   });
 }
@@ -110,7 +123,8 @@ export function usePending(job: string, isWanted: boolean) {
 export function useLag(job: string, isWanted: boolean) {
   return useQuery({
     queryKey: ["job", job, "lag"],
-    queryFn: ({ signal }) => take(client.GET("/api/v1/jobs/{job}/lag", { params: { path: { job } }, signal })),
+    queryFn: ({ signal }) =>
+      take(client.GET("/api/v1/jobs/{job}/lag", { params: { path: { job } }, signal }), shapes.LAGS),
     enabled: isWanted,
   });
 }
@@ -119,7 +133,8 @@ export function useLag(job: string, isWanted: boolean) {
 export function usePartitions(job: string, isWanted: boolean) {
   return useQuery({
     queryKey: ["job", job, "partitions"],
-    queryFn: ({ signal }) => take(client.GET("/api/v1/jobs/{job}/partitions", { params: { path: { job } }, signal })),
+    queryFn: ({ signal }) =>
+      take(client.GET("/api/v1/jobs/{job}/partitions", { params: { path: { job } }, signal }), shapes.PARTITIONS),
     enabled: isWanted,
   });
 }
@@ -127,7 +142,8 @@ export function usePartitions(job: string, isWanted: boolean) {
 export function useGraph(job: string) {
   return useQuery({
     queryKey: ["job", job, "graph"],
-    queryFn: ({ signal }) => take(client.GET("/api/v1/jobs/{job}/graph", { params: { path: { job } }, signal })),
+    queryFn: ({ signal }) =>
+      take(client.GET("/api/v1/jobs/{job}/graph", { params: { path: { job } }, signal }), shapes.GRAPH),
   });
 }
 
@@ -139,7 +155,10 @@ export function usePreview(job: string, spec: ChangeSpec | undefined) {
       spec === undefined
         ? skipToken
         : ({ signal }) =>
-            take(client.POST("/api/v1/jobs/{job}/preview", { params: { path: { job } }, body: spec, signal })),
+            take(
+              client.POST("/api/v1/jobs/{job}/preview", { params: { path: { job } }, body: spec, signal }),
+              shapes.PREVIEW,
+            ),
     gcTime: 0,
     staleTime: Number.POSITIVE_INFINITY,
     refetchOnReconnect: false,
@@ -151,7 +170,7 @@ export function usePreview(job: string, spec: ChangeSpec | undefined) {
 export function useChange(job: string) {
   return useMutation({
     mutationFn: (body: ChangeBody) =>
-      take(client.POST("/api/v1/jobs/{job}/changes", { params: { path: { job } }, body })),
+      take(client.POST("/api/v1/jobs/{job}/changes", { params: { path: { job } }, body }), shapes.CHANGED),
     onSettled: useForgetting(job),
   });
 }
@@ -166,6 +185,7 @@ export function useOwnershipPreview(job: string, spec: OwnerSpec | undefined) {
         : ({ signal }) =>
             take(
               client.POST("/api/v1/jobs/{job}/ownership/preview", { params: { path: { job } }, body: spec, signal }),
+              shapes.OWNERSHIP_PREVIEW,
             ),
     gcTime: 0,
     staleTime: Number.POSITIVE_INFINITY,
@@ -182,7 +202,10 @@ export function useShardedPreview(job: string, spec: ShardedSpec | undefined) {
       spec === undefined
         ? skipToken
         : ({ signal }) =>
-            take(client.POST("/api/v1/jobs/{job}/shards/preview", { params: { path: { job } }, body: spec, signal })),
+            take(
+              client.POST("/api/v1/jobs/{job}/shards/preview", { params: { path: { job } }, body: spec, signal }),
+              shapes.SHARDED_PREVIEW,
+            ),
     gcTime: 0,
     staleTime: Number.POSITIVE_INFINITY,
     refetchOnReconnect: false,
@@ -194,7 +217,7 @@ export function useShardedPreview(job: string, spec: ShardedSpec | undefined) {
 export function useShardedChange(job: string) {
   return useMutation({
     mutationFn: (body: ShardedBody) =>
-      take(client.POST("/api/v1/jobs/{job}/shards/changes", { params: { path: { job } }, body })),
+      take(client.POST("/api/v1/jobs/{job}/shards/changes", { params: { path: { job } }, body }), shapes.CHANGED),
     onSettled: useForgetting(job),
   });
 }
@@ -203,7 +226,7 @@ export function useShardedChange(job: string) {
 export function useOwnership(job: string) {
   return useMutation({
     mutationFn: (body: OwnerBody) =>
-      take(client.POST("/api/v1/jobs/{job}/ownership", { params: { path: { job } }, body })),
+      take(client.POST("/api/v1/jobs/{job}/ownership", { params: { path: { job } }, body }), shapes.CHANGED),
     onSettled: useForgetting(job),
   });
 }
@@ -212,7 +235,7 @@ export function useOwnership(job: string) {
 export function useAsk(job: string) {
   return useMutation({
     mutationFn: (body: RequestBody) =>
-      take(client.POST("/api/v1/jobs/{job}/requests", { params: { path: { job } }, body })),
+      take(client.POST("/api/v1/jobs/{job}/requests", { params: { path: { job } }, body }), shapes.REQUESTED),
     onSettled: useForgetting(job),
   });
 }
@@ -220,7 +243,10 @@ export function useAsk(job: string) {
 export function useProtect(job: string) {
   return useMutation({
     mutationFn: (reason: string) =>
-      take(client.POST("/api/v1/jobs/{job}/protection", { params: { path: { job } }, body: { reason } })),
+      take(
+        client.POST("/api/v1/jobs/{job}/protection", { params: { path: { job } }, body: { reason } }),
+        shapes.CHANGED,
+      ),
     onSettled: useForgetting(job),
   });
 }
@@ -241,7 +267,10 @@ export function useUnlock(job: string) {
 export function useApprove(job: string, id: string) {
   return useMutation({
     mutationFn: (force: boolean) =>
-      take(client.POST("/api/v1/jobs/{job}/requests/{id}/approve", { params: { path: { job, id } }, body: { force } })),
+      take(
+        client.POST("/api/v1/jobs/{job}/requests/{id}/approve", { params: { path: { job, id } }, body: { force } }),
+        shapes.CHANGED,
+      ),
     onSettled: useForgetting(job),
   });
 }
@@ -249,7 +278,10 @@ export function useApprove(job: string, id: string) {
 export function useReject(job: string, id: string) {
   return useMutation({
     mutationFn: (reason: string) =>
-      take(client.POST("/api/v1/jobs/{job}/requests/{id}/reject", { params: { path: { job, id } }, body: { reason } })),
+      take(
+        client.POST("/api/v1/jobs/{job}/requests/{id}/reject", { params: { path: { job, id } }, body: { reason } }),
+        shapes.CHANGED,
+      ),
     onSettled: useForgetting(job),
   });
 }
@@ -262,7 +294,7 @@ export function useLook(job: string) {
   return useMutation({
     mutationFn: () => {
       const query = { offset: 0, limit: EVENTS_LOOKED_AT };
-      return take(client.GET("/api/v1/jobs/{job}/events", { params: { path: { job }, query } }));
+      return take(client.GET("/api/v1/jobs/{job}/events", { params: { path: { job }, query } }), shapes.EVENTS);
     },
     onSettled: forget,
   });

@@ -21,7 +21,8 @@ describe("a refusal", () => {
     [refused(404, "RunUnknownError"), "There is no such run", "nothing"],
     [refused(404, "JobUnknownError"), "There is no such job", "nothing"],
     [refused(422, "OptionError"), "Invalid change", "nothing"],
-    [refused(503, "StoreAccessError"), "The state store does not answer", "nothing"],
+    [refused(503, "StoreAccessError"), "The state store can't be used", "nothing"],
+    [refused(503, "StoreUnavailableError"), "The state store does not answer", "nothing"],
     [new Error("none of the server's"), "Something went wrong", "nothing"],
   ])("%s is titled %s", (error, title, offer) => expect(troubleOf(error)).toMatchObject({ title, offer }));
 
@@ -34,7 +35,11 @@ describe("a refusal", () => {
 describe("an answer that was lost", () => {
   it.each([
     [new ApiError(0, "Airflow's server could not be reached.")],
-    [new ApiError(504, "Airflow's server answered with status 504.")],
+    [new ApiError(504, "The server in front of Airflow answered 504.", undefined, "gateway")],
+    [new ApiError(0, "It took too long.", undefined, "timeout")],
+    [new ApiError(0, "This browser is offline.", undefined, "offline")],
+    [new ApiError(200, "The answer is no JSON.", undefined, "malformed")],
+    [new ApiError(200, "The answer is not what this page expects.", undefined, "unexpected")],
     [refused(503, "StoreUnavailableError", { message: "If it was a change, look whether it was made. Try again" })],
     [refused(500, "InternalError", { message: "an unexpected error" })],
   ])("may be of a change that was made: %s", (error) => {

@@ -1,4 +1,5 @@
 import { ApiError } from "../api/client";
+import { diagnosisOf } from "../api/diagnosis";
 import type { Difference, EventRow } from "../api/model";
 
 /** What can be done about a refusal. */
@@ -57,14 +58,14 @@ function headOf(error: Error): readonly [string, Offer] {
   if (error.status === 403) return ["You don't have permission to do this", "nothing"];
   if (error.status === 404) return ["This no longer exists", "nothing"];
   if (error.status === 422) return ["Invalid change", "nothing"];
-  if (error.status === 503) return ["The state store does not answer", "nothing"];
-  return ["Something went wrong", "nothing"];
+  return [error.status >= 500 ? diagnosisOf(error).title : "Something went wrong", "nothing"];
 }
 
 /** Whether something that was sent may have been done although no answer says so: a lost reply is not a failure. */
 export function mayHaveBeenMade(error: Error): boolean {
   if (!(error instanceof ApiError)) return false;
-  if (error.status === 0) return true;
+  // Whatever came instead of an answer, the request may have arrived.
+  if (error.failure !== "refused" || error.status === 0) return true;
   return error.status >= 500 && !/nothing was (read or )?changed/i.test(error.message);
 }
 

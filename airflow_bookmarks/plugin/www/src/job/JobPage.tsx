@@ -1,12 +1,16 @@
-import { Alert, Heading, Skeleton, Stack } from "@chakra-ui/react";
+import { Alert, Flex, Heading, Skeleton, Stack } from "@chakra-ui/react";
+import { useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { ApiError } from "../api/client";
 import type { Job, RunRow } from "../api/model";
 import { useJob } from "../api/queries";
 import { Changes } from "../change/Changes";
 import { Requests } from "../change/Requests";
+import { Boundary } from "../parts/Boundary";
 import { JobOrders } from "../parts/orders";
 import { Problem } from "../parts/Problem";
+import { Stale } from "../parts/Stale";
+import { Updated } from "../parts/Updated";
 import { BackToList } from "./BackToList";
 import { JobHead } from "./JobHead";
 import { JobTabs } from "./JobTabs";
@@ -15,9 +19,16 @@ import { Shards } from "./Shards";
 /** One job: where it stands, what it did, and what can be done with it. */
 export function JobPage({ job }: { job: string }) {
   const query = useJob(job);
+  const queries = useQueryClient();
+  // With all that is open of it: each tab asks for its own part.
+  const refresh = () => void queries.invalidateQueries({ queryKey: ["job", job] });
   return (
     <Stack gap={4} minW={0}>
-      <BackToList />
+      <Flex gap={3} wrap="wrap" alignItems="center" justifyContent="space-between">
+        <BackToList />
+        <Updated of={query} onRefresh={refresh} />
+      </Flex>
+      <Stale of={query} />
       {query.error && <Trouble job={job} error={query.error} onRetry={() => query.refetch()} />}
       {query.data && !isDamage(query.error) && (
         <JobOrders value={query.data.order}>
@@ -50,29 +61,45 @@ function Known({ job }: { job: Job }) {
   if (job.shards != null) {
     return (
       <>
-        <JobHead job={job} />
+        <Head job={job} />
         {job.damaged != null && <Damage why={job.damaged} />}
-        <Changes job={job} picked={undefined} onPicked={setPicked} />
-        <Shards job={job} />
+        <Boundary what="What can be changed">
+          <Changes job={job} picked={undefined} onPicked={setPicked} />
+        </Boundary>
+        <Boundary what="The list of shards">
+          <Shards job={job} />
+        </Boundary>
       </>
     );
   }
   if (job.state === "DAMAGED") {
     return (
       <>
-        <JobHead job={job} />
+        <Head job={job} />
         <Damage why={job.damaged} />
       </>
     );
   }
   return (
     <>
-      <JobHead job={job} />
+      <Head job={job} />
       {job.is_deleted && <Deleted />}
-      <Changes job={job} picked={picked} onPicked={setPicked} />
-      <Requests job={job} />
+      <Boundary what="What can be changed">
+        <Changes job={job} picked={picked} onPicked={setPicked} />
+      </Boundary>
+      <Boundary what="The list of requests">
+        <Requests job={job} />
+      </Boundary>
       <JobTabs job={job} onPicked={setPicked} />
     </>
+  );
+}
+
+function Head({ job }: { job: Job }) {
+  return (
+    <Boundary what="The head of the job">
+      <JobHead job={job} />
+    </Boundary>
   );
 }
 

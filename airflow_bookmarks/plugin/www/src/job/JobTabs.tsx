@@ -2,6 +2,7 @@ import { Tabs } from "@chakra-ui/react";
 import { useEffect, useRef } from "react";
 import { useSearchParams } from "react-router-dom";
 import type { Job, RunRow } from "../api/model";
+import { Boundary } from "../parts/Boundary";
 import { TABS, type Tab, tabOf, withTab } from "./address";
 import { Charts } from "./charts/Charts";
 import { Events } from "./events/Events";
@@ -49,19 +50,29 @@ export function JobTabs({ job, onPicked }: JobTabsProps) {
         ))}
       </Tabs.List>
       <Tabs.Content value="overview">
-        <Overview job={job} />
+        <Boundary what="This tab">
+          <Overview job={job} />
+        </Boundary>
       </Tabs.Content>
       <Tabs.Content value="runs">
-        <Runs job={job} onPicked={onPicked} />
+        <Boundary what="This tab">
+          <Runs job={job} onPicked={onPicked} />
+        </Boundary>
       </Tabs.Content>
       <Tabs.Content value="charts">
-        <Charts job={job.job} />
+        <Boundary what="This tab">
+          <Charts job={job.job} />
+        </Boundary>
       </Tabs.Content>
       <Tabs.Content value="events">
-        <Events job={job.job} />
+        <Boundary what="This tab">
+          <Events job={job.job} />
+        </Boundary>
       </Tabs.Content>
       <Tabs.Content value="graph">
-        <JobGraph job={job.job} />
+        <Boundary what="This tab">
+          <JobGraph job={job.job} />
+        </Boundary>
       </Tabs.Content>
     </Tabs.Root>
   );

@@ -1,9 +1,11 @@
-import { Stack } from "@chakra-ui/react";
+import { Flex, Stack } from "@chakra-ui/react";
 import type { UseQueryResult } from "@tanstack/react-query";
 import { type ReactNode, useRef } from "react";
 import type { JobRow } from "../api/model";
 import { Pages } from "../parts/Pages";
 import { Problem } from "../parts/Problem";
+import { Stale } from "../parts/Stale";
+import { Updated } from "../parts/Updated";
 import type { Sorting } from "./ColumnHead";
 import { JobsTable } from "./JobsTable";
 import { LIMITS, type ListQuery } from "./listQuery";
@@ -34,6 +36,10 @@ export function JobsList({ caption, listQuery, onAsk, answer, sorting, empty }: 
   return (
     <Stack ref={top} gap={3}>
       {problem}
+      <Stale of={answer} />
+      <Flex justifyContent="flex-end">
+        <Updated of={answer} onRefresh={() => void refetch()} />
+      </Flex>
       {!isEmpty ? (
         <JobsTable caption={caption} rows={data?.jobs} isStale={isPlaceholderData} {...(sorting ? { sorting } : {})} />
       ) : data.total === 0 ? (

@@ -7,7 +7,7 @@ interface Look {
 }
 
 // What it says in words is beside it: colours never stand alone.
-const LOOKS: Record<HealthNote["state"], Look> = {
+const LOOKS: Readonly<Record<HealthNote["state"], Look>> = {
   FAILED: { palette: "red", means: "the last attempt failed, and nothing has committed since" },
   STUCK: { palette: "red", means: "driver died, cleanup pending" },
   LATE: { palette: "red", means: "no commit for longer than usual" },
@@ -20,20 +20,26 @@ const LOOKS: Record<HealthNote["state"], Look> = {
   NEW: { palette: "gray", means: "never committed" },
 };
 
+// A server of another version may have states that this page does not know: the word stands for itself then.
+function lookOf(state: string): Look {
+  return Object.hasOwn(LOOKS, state) ? LOOKS[state as HealthNote["state"]] : { palette: "gray", means: state };
+}
+
 /** Return the colour palette of a state of health. */
-export function paletteOfHealth(state: HealthNote["state"]): string {
-  return LOOKS[state].palette;
+export function paletteOfHealth(state: string): string {
+  return lookOf(state).palette;
 }
 
 /** Say what a state of health means. */
-export function healthWords(state: HealthNote["state"]): string {
-  return LOOKS[state].means;
+export function healthWords(state: string): string {
+  return lookOf(state).means;
 }
 
 /** The health of a job: a word in its colour. */
-export function HealthBadge({ state }: { state: HealthNote["state"] }) {
+export function HealthBadge({ state }: { state: string }) {
+  const look = lookOf(state);
   return (
-    <Badge colorPalette={LOOKS[state].palette} variant="surface" title={LOOKS[state].means}>
+    <Badge colorPalette={look.palette} variant="surface" title={look.means}>
       {state}
     </Badge>
   );

@@ -5,6 +5,8 @@ import { JobPage } from "../job/JobPage";
 import { JobsPage } from "../jobs/JobsPage";
 import { JobsTab } from "../jobs/JobsTab";
 import { useZone } from "../words/zone";
+import { Boundary } from "./Boundary";
+import { Offline } from "./Offline";
 import { Problem } from "./Problem";
 import { Settled } from "./Settled";
 
@@ -27,17 +29,20 @@ export function Shell({ dagId, taskId }: ShellProps) {
   return (
     <Box p={4} maxW="100%" data-testid="bookmarks">
       <Settled>
-        {job ? (
-          isName(job) ? (
-            <JobPage key={job} job={job} />
+        <Offline />
+        <Boundary key={job} what="This page">
+          {job ? (
+            isName(job) ? (
+              <JobPage key={job} job={job} />
+            ) : (
+              <Problem error={new ApiError(404, `${job} can't be the name of a job.`)} />
+            )
+          ) : dagId !== undefined ? (
+            <JobsTab dagId={dagId} {...(taskId === undefined ? {} : { taskId })} />
           ) : (
-            <Problem error={new ApiError(404, `${job} can't be the name of a job.`)} />
-          )
-        ) : dagId !== undefined ? (
-          <JobsTab dagId={dagId} {...(taskId === undefined ? {} : { taskId })} />
-        ) : (
-          <JobsPage />
-        )}
+            <JobsPage />
+          )}
+        </Boundary>
       </Settled>
     </Box>
   );

@@ -28,14 +28,25 @@ const LOOKS: Record<string, Look> = {
   UNDONE: { palette: "gray", means: "undone by a reset, rewind, set or undo" },
 };
 
+// A word that this page does not know stands for itself.
+function lookOf(state: string): Look {
+  const known = Object.hasOwn(LOOKS, state) ? LOOKS[state] : undefined;
+  return known ?? { palette: "gray", means: state };
+}
+
 /** Return the colour palette of a state, for what is drawn. */
 export function paletteOf(state: string): string {
-  return LOOKS[state]?.palette ?? "gray";
+  return lookOf(state).palette;
+}
+
+/** Say what a state means. */
+export function stateWords(state: string): string {
+  return lookOf(state).means;
 }
 
 /** The state of a job, a run or a dependency: a word in its colour. */
 export function StateBadge({ state }: { state: string }) {
-  const look = LOOKS[state] ?? { palette: "gray", means: state };
+  const look = lookOf(state);
   return (
     <Badge colorPalette={look.palette} variant="surface" title={look.means}>
       {state}

@@ -1,5 +1,6 @@
 import { Stack } from "@chakra-ui/react";
 import type { Job } from "../../api/model";
+import { Boundary } from "../../parts/Boundary";
 import { Consumers } from "./Consumers";
 import { Contexts } from "./Contexts";
 import { Lags } from "./Lags";
@@ -12,13 +13,29 @@ import { StateValues } from "./StateValues";
 export function Overview({ job }: { job: Job }) {
   return (
     <Stack gap={6}>
-      <Contexts contexts={job.contexts} />
-      <StateValues values={job.job_state} />
-      {job.contexts.some((context) => context.reads_parts) && <Partitions job={job.job} />}
-      <NextRun job={job.job} />
-      <Lags job={job.job} />
-      <Consumers job={job} />
-      <SideRuns job={job} />
+      <Boundary what="The list of contexts">
+        <Contexts contexts={job.contexts} />
+      </Boundary>
+      <Boundary what="The list of values">
+        <StateValues values={job.job_state} />
+      </Boundary>
+      {job.contexts.some((context) => context.reads_parts) && (
+        <Boundary what="The list of partitions">
+          <Partitions job={job.job} />
+        </Boundary>
+      )}
+      <Boundary what="The next run">
+        <NextRun job={job.job} />
+      </Boundary>
+      <Boundary what="The lag">
+        <Lags job={job.job} />
+      </Boundary>
+      <Boundary what="The list of consumers">
+        <Consumers job={job} />
+      </Boundary>
+      <Boundary what="The list of pause and disable runs">
+        <SideRuns job={job} />
+      </Boundary>
     </Stack>
   );
 }
