@@ -72,6 +72,10 @@ class StoreUnavailableError(StoreError):
     """Raised when the store did not answer, or throttled, for longer than the stated limit."""
 
 
+class StoreThrottledError(StoreUnavailableError):
+    """Raised when the store throttled for longer than the stated limit: it answers, and takes no more requests."""
+
+
 class StoreAccessError(StoreError):
     """Raised when credentials are missing, wrong or not allowed to do this, or the region has no such table."""
 

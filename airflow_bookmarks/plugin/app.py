@@ -36,7 +36,7 @@ _REFUSALS = {
     422: "the request is invalid",
     500: "what the state store holds of the job is damaged, or an unexpected error",
     502: "what the job reads can't be looked at",
-    503: "the state store can't be reached, refuses, or does not answer in time",
+    503: "the state store is missing, can't be reached, throttles, refuses, or does not answer in time",
 }
 
 

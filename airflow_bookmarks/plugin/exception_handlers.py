@@ -59,7 +59,12 @@ _IN_PART = (
     "left, and leaves the others as they are, unless they have run since."
 )
 _UNCHANGED = "Nothing was read or changed."
-# What those are told of a failure who may not see connections: its sort, and no host, table or path.
+# What those are told of a failure who may not see connections: its sort, and no host, table or path. The first that
+# fits: special ones before general ones.
+_SORTS: Mapping[type[BookmarkError], str] = {
+    errors.StoreThrottledError: "the state store throttles requests.",
+    errors.TableMissingError: "there is no state store where the connection leads.",
+}
 _UNTOLD: Mapping[int, tuple[type[BookmarkError], str]] = {
     500: (errors.StateCorruptError, "what the state store holds of this is damaged."),
     502: (errors.SourceError, "what the job reads can't be looked at."),
@@ -89,7 +94,6 @@ class ForbiddenError(BookmarkError):
 
 _TOLD_AS: Mapping[type[BookmarkError], type[BookmarkError]] = {
     MovedError: errors.ChangedMeanwhileError,
-    NotInTimeError: errors.StoreUnavailableError,
 }
 
 
@@ -138,7 +142,8 @@ def _tells_of_the_store(error: errors.ShardsLeftError) -> bool:
 
 
 def _untold(status: int, error: BookmarkError) -> Refusal:
-    kind, said = _UNTOLD.get(status, _UNTOLD[500])
+    sorts = ((kind, said) for kind, said in _SORTS.items() if isinstance(error, kind))
+    kind, said = next(sorts, _UNTOLD.get(status, _UNTOLD[500]))
     # Whether a change may have been made is told to everybody.
     unchanged = f"{_UNCHANGED} " if re.search("nothing was (read or )?changed", str(error), re.IGNORECASE) else ""
     return Refusal(error=kind.__name__, message=f"{said} {unchanged}{LOGGED}")

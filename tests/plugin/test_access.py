@@ -294,6 +294,7 @@ def test_failure_tells_nothing_of_the_store_to_who_may_not_see_connections(
     told = {name: site.as_user(name).get(f"{API}/jobs") for name in ("vera", "uma", "otto")}
 
     assert {each.status_code for each in told.values()} == {503}
+    assert {each.json()["error"] for each in told.values()} == {"TableMissingError"}
     assert str(world.folder) in told["otto"].json()["message"]
     for name in ("vera", "uma"):
         assert str(world.folder) not in told[name].text

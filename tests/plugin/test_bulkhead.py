@@ -18,7 +18,13 @@ import httpx
 import pytest
 from boto3.session import Session
 
-from airflow_bookmarks.core.errors import StoreUnavailableError
+from airflow_bookmarks.core.errors import (
+    StateCorruptError,
+    StoreError,
+    StoreThrottledError,
+    StoreUnavailableError,
+    TableMissingError,
+)
 from airflow_bookmarks.hooks.bookmark import BookmarkHook
 from airflow_bookmarks.plugin.bulkhead import Bulkhead
 from airflow_bookmarks.plugin.connection import Opened, PageHook
@@ -106,7 +112,7 @@ def test_store_that_hangs_is_given_up_and_everything_else_answers(
                 assert (path, (await client.get(path)).status_code) == (path, 200)
             assert not stuck.done() or (await stuck).status_code == 503
             answer = await stuck
-            assert (answer.status_code, answer.json()["error"]) == (503, "StoreUnavailableError")
+            assert (answer.status_code, answer.json()["error"]) == (503, "NotInTimeError")
             assert "the state store did not answer within" in answer.json()["message"]
             assert answer.headers["Retry-After"]
 
@@ -232,6 +238,66 @@ def test_gate_that_was_closed_opens_again() -> None:
 
 
 # ---- a store that can't be reached, or a connection that is wrong
+
+
+class FailingTable:
+    """A table whose reads fail."""
+
+    def __init__(self, table: Any, error: StoreError) -> None:
+        self._table, self._error = table, error
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._table, name)
+
+    def get(self, keys: Any) -> Any:
+        raise self._error
+
+    def query(self, *_: Any, **__: Any) -> Any:
+        raise self._error
+
+
+class FailingHook(BookmarkHook):
+    """A hook whose table fails."""
+
+    error: StoreError
+
+    def open_store(self) -> BookmarkStore:
+        store = super().open_store()
+        return BookmarkStore(FailingTable(store.table, self.error), store.namespace)
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "to_viewers"),
+    [
+        (StoreThrottledError("the table secret-1 throttles"), 503, "StoreThrottledError"),
+        (StoreUnavailableError("the table secret-1 is silent"), 503, "StoreUnavailableError"),
+        (TableMissingError("there is no table secret-1"), 503, "TableMissingError"),
+        (StateCorruptError("the item secret-1 is damaged"), 500, "StateCorruptError"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_failures_of_the_store_are_told_apart_also_to_viewers(
+    site: Site,
+    world: World,
+    dags: object,
+    monkeypatch: pytest.MonkeyPatch,
+    error: StoreError,
+    status: int,
+    to_viewers: str,
+) -> None:
+    three_runs(world)
+    hook = FailingHook()
+    hook.error = error
+    backstage = Backstage(Opened(lambda: hook))
+    monkeypatch.setattr(site.app.state, "backstage", backstage)
+
+    told = {user: site.as_user(user).get(f"{API}/jobs/flights.clean") for user in ("ada", "vera")}
+    backstage.close()
+
+    assert (told["ada"].status_code, told["ada"].json()["error"]) == (status, type(error).__name__)
+    assert "secret-1" in told["ada"].text
+    assert (told["vera"].status_code, told["vera"].json()["error"]) == (status, to_viewers)
+    assert "secret-1" not in told["vera"].text
 
 
 def test_endpoint_where_nobody_answers_is_a_503(site: Site, world: World, monkeypatch: pytest.MonkeyPatch) -> None:

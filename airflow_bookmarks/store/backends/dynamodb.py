@@ -23,6 +23,7 @@ from airflow_bookmarks.core.errors import (
     OptionError,
     StoreAccessError,
     StoreError,
+    StoreThrottledError,
     StoreUnavailableError,
     TableLayoutError,
     TableMissingError,
@@ -66,23 +67,28 @@ _READ_TIMEOUT_S = 10
 _CREATION_POLL_S = 1
 _CREATION_LIMIT_S = 120
 
+# What a table, a key of it or the account has used up comes back.
+_THROTTLED = frozenset(
+    {
+        "ProvisionedThroughputExceeded",
+        "ProvisionedThroughputExceededException",
+        "RequestLimitExceeded",
+        "Throttling",
+        "ThrottlingError",
+        "ThrottlingException",
+    }
+)
 # Each of these passes, or leaves it open whether the write took effect: the same request is sent again.
-_PASSING = frozenset(
+_PASSING = _THROTTLED | frozenset(
     {
         "ContinuousBackupsUnavailableException",
         "InternalFailure",
         "InternalServerError",
-        "ProvisionedThroughputExceeded",
-        "ProvisionedThroughputExceededException",
         "ReplicatedWriteConflictException",
-        "RequestLimitExceeded",
         "RequestTimeout",
         "RequestTimeoutException",
         "ServiceUnavailable",
         "ServiceUnavailableException",
-        "Throttling",
-        "ThrottlingError",
-        "ThrottlingException",
         "TransactionConflict",
         "TransactionConflictException",
         "TransactionInProgressException",
@@ -485,11 +491,16 @@ class DynamoTable:
                 f"s ({why}). Nothing was read or written. Check 'region' and 'endpoint' of the store's address, and "
                 "that this machine may connect there."
             )
-        return StoreUnavailableError(
-            f"{operation} on the table {self._place()} was tried for {spent_s:.0f} s without success ({why}). Nothing "
-            "is known to be lost: a write whose reply got lost is recognised when its run is looked at again. Run the "
-            "task again when DynamoDB answers."
+        tried = f"{operation} on the table {self._place()} was tried for {spent_s:.0f} s without success ({why})."
+        unlost = (
+            "Nothing is known to be lost: a write whose reply got lost is recognised when its run is looked at again."
         )
+        if obstacle is None or _throttles(obstacle):
+            return StoreThrottledError(
+                f"{tried} {unlost} DynamoDB throttles the requests: raise the capacity of the table or its limits, or "
+                "run the task again later."
+            )
+        return StoreUnavailableError(f"{tried} {unlost} Run the task again when DynamoDB answers.")
 
     def _place(self) -> str:
         details = self.describe()
@@ -589,6 +600,13 @@ def _reasons(error: aws.ClientError) -> list[Wire]:
     """Return why a transaction was cancelled, one reason for each operation ('None' where it is not the cause)."""
     response: Mapping[str, Any] = error.response
     return list(response.get("CancellationReasons", []))
+
+
+def _throttles(obstacle: Exception) -> bool:
+    if not isinstance(obstacle, aws.ClientError):
+        return False
+    codes = {_code_of(obstacle), *(reason.get("Code") for reason in _reasons(obstacle))}
+    return not codes.isdisjoint(_THROTTLED)
 
 
 def _passes(error: aws.ClientError) -> bool:

@@ -17,6 +17,7 @@ from airflow_bookmarks.core.errors import (
     StateCorruptError,
     StoreAccessError,
     StoreError,
+    StoreThrottledError,
     StoreUnavailableError,
     TableLayoutError,
     TableMissingError,
@@ -168,13 +169,23 @@ def test_pauses_double_up_to_five_seconds(table: DynamoTable, endpoint: FaultyEn
     assert time.sleeps == [0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 5.0, 5.0]
 
 
-@pytest.mark.parametrize("fault", [Refuse("ThrottlingException"), LoseRequest()])
+@pytest.mark.parametrize(
+    ("fault", "kind"),
+    [
+        (Refuse("ThrottlingException"), StoreThrottledError),
+        (Refuse("ProvisionedThroughputExceededException"), StoreThrottledError),
+        (Refuse("InternalServerError", 500), StoreUnavailableError),
+        (LoseRequest(), StoreUnavailableError),
+    ],
+)
 def test_an_outage_above_the_limit_says_what_was_tried(
-    table: DynamoTable, endpoint: FaultyEndpoint, time: FakeTime, fault: Any
+    table: DynamoTable, endpoint: FaultyEndpoint, time: FakeTime, fault: Any, kind: type[StoreUnavailableError]
 ) -> None:
     endpoint.befall(*[fault] * 100)
-    with pytest.raises(StoreUnavailableError, match=r"TransactWriteItems .* 60 s .* Nothing is known to be lost"):
+    said = r"TransactWriteItems .* 60 s .* Nothing is known to be lost"
+    with pytest.raises(StoreUnavailableError, match=said) as raised:
         table.transact([Put(HEAD, {}), Put(RUN, {})])
+    assert (raised.type, "throttles" in str(raised.value)) == (kind, kind is StoreThrottledError)
     assert time.now_s == pytest.approx(60)
 
 
@@ -182,7 +193,7 @@ def test_keys_unread_for_too_long_are_an_outage_and_never_absent_items(
     table: DynamoTable, endpoint: FaultyEndpoint
 ) -> None:
     endpoint.befall(*[ReadNothing()] * 100)
-    with pytest.raises(StoreUnavailableError, match="BatchGetItem"):
+    with pytest.raises(StoreThrottledError, match="BatchGetItem"):
         table.get([HEAD])
 
 
