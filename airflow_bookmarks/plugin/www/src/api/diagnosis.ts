@@ -18,7 +18,7 @@ const BY_FAILURE: Record<Exclude<Failure, "refused">, string> = {
 // By the name that the server gives to an error.
 const BY_NAME: Readonly<Record<string, Diagnosis>> = {
   NotInTimeError: {
-    title: "The state store is slow",
+    title: "The state store does not answer in time",
     advice: "The page tries again by itself. If it lasts, whoever runs Airflow should look at the load of the store.",
   },
   StateCorruptError: {
