@@ -37,7 +37,7 @@ export function JobsList({ caption, listQuery, onAsk, answer, sorting, empty }: 
     <Stack ref={top} gap={3}>
       {problem}
       <Stale of={answer} />
-      <Flex justifyContent="flex-end">
+      <Flex justifyContent="flex-end" minH={8}>
         <Updated of={answer} onRefresh={() => void refetch()} />
       </Flex>
       {!isEmpty ? (
