@@ -259,7 +259,8 @@ export interface Unlock {
 
 export function useUnlock(job: string) {
   return useMutation({
-    mutationFn: (body: Unlock) => take(client.POST("/api/v1/jobs/{job}/unlock", { params: { path: { job } }, body })),
+    mutationFn: (body: Unlock) =>
+      take(client.POST("/api/v1/jobs/{job}/unlock", { params: { path: { job } }, body }), shapes.CHANGED),
     onSettled: useForgetting(job),
   });
 }
@@ -280,7 +281,7 @@ export function useReject(job: string, id: string) {
     mutationFn: (reason: string) =>
       take(
         client.POST("/api/v1/jobs/{job}/requests/{id}/reject", { params: { path: { job, id } }, body: { reason } }),
-        shapes.CHANGED,
+        shapes.REQUESTED,
       ),
     onSettled: useForgetting(job),
   });

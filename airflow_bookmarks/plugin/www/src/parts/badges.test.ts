@@ -11,6 +11,6 @@ it.each(["SLEEPY", "", "constructor", "__proto__", "toString"])(
 );
 
 it("a state that is known is explained", () => {
-  expect(healthWords("OK")).toBe("it commits as usual");
+  expect(healthWords("OK")).toBe("commits as usual");
   expect(stateWords("IDLE")).toBe("everything committed is published");
 });
