@@ -104,10 +104,15 @@ def visit(
     width: int = 1280,
     height: int = 900,
     scheme: Scheme = "light",
+    has_touch: bool = False,
 ) -> Visit:
     """Let somebody come, logged in by a cookie as the login page sets it (None: nobody is)."""
     context = browser.new_context(
-        viewport={"width": width, "height": height}, color_scheme=scheme, locale="en-GB", timezone_id="UTC"
+        viewport={"width": width, "height": height},
+        color_scheme=scheme,
+        has_touch=has_touch,
+        locale="en-GB",
+        timezone_id="UTC",
     )
     # Airflow keeps the choice of each person in the browser; who has made none gets what their system prefers.
     if user is not None:

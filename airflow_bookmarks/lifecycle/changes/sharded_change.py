@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Unpack
 
 from airflow_bookmarks.core.errors import (
@@ -30,12 +31,12 @@ from airflow_bookmarks.lifecycle.history.sharded_point import changes_of_shards
 from airflow_bookmarks.lifecycle.history.shards import shards_of
 from airflow_bookmarks.lifecycle.history.snapshot import HistorySnapshot
 from airflow_bookmarks.lifecycle.history.timeline_switch import cleans_more
-from airflow_bookmarks.lifecycle.inspect.runs import total
+from airflow_bookmarks.lifecycle.inspect.runs import sum_of, total
 from airflow_bookmarks.store.transitions.importing import check_unclaimed
 from airflow_bookmarks.store.transitions.naming import resolve_name
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from airflow_bookmarks.core.head import Head
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
@@ -72,7 +73,10 @@ class ShardedChangePreview:
             "unchanged_shards": len(self.unchanged),
             "undone_run_count": sum(each["undone_run_count"] for each in seen.values()),
             "unreadable_runs": [f"{shard}: {key}" for shard, each in seen.items() for key in each["unreadable_runs"]],
-            "read_again": {name: total(again, name) for name in ("files", "bytes", "rows")},
+            "read_again": {
+                **{name: total(again, name) for name in ("files", "bytes", "rows")},
+                "amounts": _sums_by_unit(each["amounts"] for each in again),
+            },
             "consumers": {
                 f"{consumer} (of {shard})": number
                 for shard, each in seen.items()
@@ -85,6 +89,12 @@ class ShardedChangePreview:
             "holders": {shard: each["holder"] for shard, each in seen.items() if each["holder"] is not None},
             "by_shard": seen,
         }
+
+
+def _sums_by_unit(amounts: Iterable[Mapping[str, int | None]]) -> dict[str, int | None]:
+    """Return the sums of what shards would read again, by unit; None where one of them does not know it."""
+    seen = list(amounts)
+    return {unit: sum_of(each[unit] for each in seen if unit in each) for unit in dict.fromkeys(chain(*seen))}
 
 
 def _twice(seen: Sequence[Mapping[str, Any]]) -> dict[str, list[str]]:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from airflow_bookmarks.core.amount import in_other_units
 from airflow_bookmarks.core.run import RunState
 from airflow_bookmarks.lifecycle.inspect.runs import sum_of
 from airflow_bookmarks.sources.registry import find_kind
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from airflow_bookmarks.core.run import PlanEntry, Run
     from airflow_bookmarks.core.timeline import Ancestry
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
@@ -20,7 +23,8 @@ _NOT_READ = (RunState.FAILED, RunState.ABANDONED)
 def by_partition(store: BookmarkStore, job: str, *, newest: int | None = None) -> list[dict[str, Any]]:
     """Return a row for each part that runs of a job have read by itself, those that fail first; none of another job.
 
-    `files` and `rows` are what the runs of the living history have read of it (None: not known of one of them);
+    `files` and `rows` are what the runs of the living history have read of it (None: not known of one of them), and
+    `amounts` has by its unit what is not counted in files;
     `position` is how far the last of them went, `last_run` its number, `committed_at` its time. `failed_since` is when
     the first run behind that planned the part and did not commit it, with the `error` of the newest one; None: none.
 
@@ -51,6 +55,7 @@ class _Partition:
     runs: int = 0
     files: int | None = 0
     rows: int | None = 0
+    read: list[Mapping[str, Any]] = field(default_factory=list)
     last: Run | None = None
     position: str | None = None
     failed_since: str | None = None
@@ -71,6 +76,7 @@ class _Partition:
         self.runs += 1
         self.files = sum_of((self.files, entry.metadata.files))
         self.rows = sum_of((self.rows, entry.metadata.planned_rows if counted is None else counted))
+        self.read.append(entry.stats)
         self.last, self.position = run, None if kind is None else kind.reached(entry.stats)
 
     def row(self) -> dict[str, Any]:
@@ -81,6 +87,7 @@ class _Partition:
             "runs": self.runs,
             "files": self.files,
             "rows": self.rows,
+            "amounts": in_other_units(self.read),
             "position": self.position,
             "last_run": None if self.last is None else self.last.key.number,
             "committed_at": None if self.last is None else self.last.committed_at,

@@ -11,6 +11,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
+from airflow_bookmarks.core.amount import in_other_units
 from airflow_bookmarks.core.head import Head
 from airflow_bookmarks.core.rules.shard import sharded_name
 from airflow_bookmarks.core.run import Run
@@ -282,6 +283,7 @@ def _points(store: BookmarkStore, job: str, head: Head, limit: int) -> list[RunP
                     files=total(details, "files"),
                     bytes=total(details, "bytes"),
                     rows=sum(rows) if rows else None,
+                    amounts=in_other_units(details),
                 )
             )
     return points[::-1]

@@ -6,9 +6,9 @@ from airflow_bookmarks.plugin.schemas.responses import ResponseModel
 class PartitionRow(ResponseModel):
     """What runs of the living history have read of one part.
 
-    `files` and `rows` are None where they are not known of one of its runs; `position` is how far the last of them
-    went, in words. `failed_since` is when the first run behind planned the part and did not commit it, with the `error`
-    of the newest; None: none.
+    `files` and `rows` are None where they are not known of one of its runs; `amounts` has by its unit what is not
+    counted in files. `position` is how far the last of them went, in words. `failed_since` is when the first run behind
+    planned the part and did not commit it, with the `error` of the newest; None: none.
     """
 
     ctx: str
@@ -16,6 +16,7 @@ class PartitionRow(ResponseModel):
     runs: int
     files: int | None
     rows: int | None
+    amounts: dict[str, int | None]
     position: str | None
     last_run: int | None
     committed_at: str | None

@@ -53,7 +53,7 @@ class Holder(ResponseModel):
 
 
 class RunPoint(ResponseModel):
-    """One run in a small line over time."""
+    """One run in a small line over time; `amounts` has by its unit what it read that is not counted in files."""
 
     number: int
     state: str
@@ -61,6 +61,7 @@ class RunPoint(ResponseModel):
     files: int | None
     bytes: int | None
     rows: int | None
+    amounts: dict[str, int | None] = {}
 
 
 class JobRow(ResponseModel):

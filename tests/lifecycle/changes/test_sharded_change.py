@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -93,6 +94,17 @@ def test_preview_of_a_sharded_job_has_the_sums_and_each_shard(shop: Shop) -> Non
     assert files == {shard_name(JOB, number): by_number[number] for number in range(BEGUN)}
     assert seen["written_twice"] == [str(shop.root / JOB)]
     assert seen["version"] == sum(head.version for head in shop.store.heads(NAMES).values())
+
+
+def test_preview_of_a_sharded_job_sums_what_is_not_counted_in_files_by_its_unit(shop: Shop) -> None:
+    sharded(shop)
+    seen = look(shop)
+    amounts: list[dict[str, int | None]] = [{"keys": 2}, {"keys": 3, "messages": None}, *[{} for _ in range(BEGUN - 2)]]
+    shards = {shard: replace(each, amounts=of) for (shard, each), of in zip(seen.shards.items(), amounts, strict=True)}
+
+    told = replace(seen, shards=shards).as_dict()
+
+    assert told["read_again"]["amounts"] == {"keys": 5, "messages": None}
 
 
 def test_reset_again_changes_nothing(shop: Shop) -> None:

@@ -16,8 +16,12 @@ from airflow_bookmarks.lifecycle.changes.change import rewind
 from airflow_bookmarks.lifecycle.inspect.partitions import by_partition
 from airflow_bookmarks.lifecycle.protocol.lease import RunEnvironment
 from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
+from airflow_bookmarks.sources.registry import registered
+from airflow_bookmarks.sources.source import PlanInput
 from airflow_bookmarks.store.backends.sqlite import SqliteTable
 from airflow_bookmarks.store.bookmark_store import BookmarkStore
+from tests.lifecycle.sqlite_keys import KeyKind, KeyPlan, KeySource, make_table
+from tests.lifecycle.sqlite_keys import put as put_key
 from tests.sources.delta.regions import put, read_by_region
 
 JOB = "shop.copy"
@@ -46,6 +50,36 @@ def loop(store: BookmarkStore, path: str, *failing: str, run_id: str, attempt: i
 
 def told(store: BookmarkStore) -> dict[str, dict[str, Any]]:
     return {row["partition"]: row for row in by_partition(store, JOB)}
+
+
+class OnePartPlan(KeyPlan):
+    """Keys of one part of a table."""
+
+    def stats(self) -> dict[str, Any]:
+        return super().stats() | {"part": "region='eu'"}
+
+
+class OnePartSource(KeySource):
+    """The planner of such."""
+
+    def plan(self, found: PlanInput) -> OnePartPlan:
+        return OnePartPlan(**vars(super().plan(found)))
+
+
+def test_part_of_what_is_no_files_has_its_amount_in_its_own_unit(store: BookmarkStore, tmp_path: Path) -> None:
+    database = str(tmp_path / "crm.db")
+    make_table(database)
+    with registered(KeyKind()):
+        for keys in ((1, 2), (3,)):
+            for key in keys:
+                put_key(database, key)
+            run = ActiveRun.begin(store, JOB, RunIdentity(f"run {keys[0]}"), RunEnvironment())
+            run.plan("people", OnePartSource(database))
+            run.commit()
+
+        (row,) = by_partition(store, JOB)
+
+    assert (row["files"], row["amounts"]) == (None, {"keys": 3})
 
 
 def test_each_part_has_what_runs_have_read_of_it_and_how_far(store: BookmarkStore, orders: str) -> None:

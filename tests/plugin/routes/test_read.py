@@ -17,11 +17,14 @@ from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
 from airflow_bookmarks.plugin.presenters.all_heads import AllHeads
 from airflow_bookmarks.sources.files.options import FileOptions
 from airflow_bookmarks.sources.files.planner import FileSource
+from airflow_bookmarks.sources.registry import registered
 from airflow_bookmarks.store.backends.sqlite import SqliteTable
 from airflow_bookmarks.store.codec import item
 from airflow_bookmarks.store.table import Attributes, Delete, Key, Put, Update
 from tests.airflow.conftest import World
 from tests.lifecycle.shop import FILES, short_lease
+from tests.lifecycle.sqlite_keys import KeyKind, KeySource, make_table
+from tests.lifecycle.sqlite_keys import put as put_key
 from tests.plugin.conftest import API, Site, run_of_dag, three_runs
 from tests.sources.delta.regions import put, read_by_region
 
@@ -58,6 +61,24 @@ def test_list_says_where_each_job_stands(site: Site, world: World, dags: object)
     assert [(point["number"], point["files"], point["rows"]) for point in flights["runs"]] == [
         (1, 1, None), (2, 1, None), (3, 1, None),
     ]  # fmt: skip
+
+
+def test_last_runs_of_a_job_have_what_they_read_in_the_unit_of_its_kind(
+    site: Site, world: World, dags: object, tmp_path: Path
+) -> None:
+    database = str(tmp_path / "crm.db")
+    make_table(database)
+    with registered(KeyKind()):
+        for key in (1, 2):
+            put_key(database, key)
+        identity = RunIdentity("flights/manual__1/clean", 1, dag_id="flights")
+        run = ActiveRun.begin(world.store, "flights.clean", identity, world.shop.environment)
+        run.plan("people", KeySource(database))
+        run.commit()
+
+    ((point,),) = (row["runs"] for row in get(site, "/jobs")["jobs"])
+
+    assert (point["files"], point["amounts"]) == (None, {"keys": 2})
 
 
 def test_context_says_what_is_missing_in_its_sequence_and_where_it_stands(

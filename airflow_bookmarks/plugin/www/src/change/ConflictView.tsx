@@ -2,7 +2,8 @@ import { List, Stack, Text } from "@chakra-ui/react";
 import type { Difference, EventRow, RunRow } from "../api/model";
 import { Ago } from "../parts/Ago";
 import { StateBadge } from "../parts/StateBadge";
-import { count, inBytes } from "../words/number";
+import { readWords } from "../words/amount";
+import { inBytes } from "../words/number";
 import { Marks, type Pair } from "./Marks";
 import { eventName } from "./words";
 
@@ -33,7 +34,10 @@ export function ConflictView({ difference }: { difference: Difference }) {
 }
 
 function RunItem({ run }: { run: RunRow }) {
-  const size = run.files == null ? "" : `, read ${count(run.files, "file")}, ${inBytes(run.bytes ?? 0)}`;
+  const sizes = [readWords(run), run.bytes == null ? undefined : inBytes(run.bytes)].filter(
+    (words) => words !== undefined,
+  );
+  const size = sizes.length === 0 ? "" : `, read ${sizes.join(", ")}`;
   return (
     <List.Item wordBreak="break-word">
       Run {run.number} <StateBadge state={run.state} /> <Ago at={run.committed_at} />

@@ -1,5 +1,6 @@
-import { Alert, Button, CloseButton, chakra, Dialog, Portal, Stack } from "@chakra-ui/react";
+import { Alert, Button, CloseButton, chakra, Dialog, Stack } from "@chakra-ui/react";
 import { type ReactNode, type RefObject, useId, useRef, useState } from "react";
+import { PagePortal } from "../parts/PageBox";
 import { backAlong, firstField, trailOf } from "./focus";
 
 interface FrameProps {
@@ -38,7 +39,7 @@ export function Frame({ title, isSending, opener, onClosed, onSubmit, children, 
       size="lg"
       scrollBehavior="inside"
     >
-      <Portal>
+      <PagePortal>
         <Dialog.Backdrop />
         <Dialog.Positioner>
           <Dialog.Content data-testid="change-dialog">
@@ -70,7 +71,7 @@ export function Frame({ title, isSending, opener, onClosed, onSubmit, children, 
             </Dialog.CloseTrigger>
           </Dialog.Content>
         </Dialog.Positioner>
-      </Portal>
+      </PagePortal>
     </Dialog.Root>
   );
 }

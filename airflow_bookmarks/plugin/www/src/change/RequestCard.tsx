@@ -1,6 +1,7 @@
-import { Badge, Button, Card, HStack, Stack, Text } from "@chakra-ui/react";
+import { Button, Card, HStack, Stack, Text } from "@chakra-ui/react";
 import type { Job, RequestRow } from "../api/model";
 import { Ago } from "../parts/Ago";
+import { ExplainedBadge } from "../parts/ExplainedBadge";
 import { ChangeSummaryView } from "./ChangeSummaryView";
 import { summaryOfRequest } from "./changeSummary";
 import { decisionOf, isWaiting, MEANS } from "./decision";
@@ -69,9 +70,9 @@ export function RequestCard({ job, request, onDecide }: RequestCardProps) {
 function StateOf({ state }: { state: string }) {
   const palette = { open: "blue", approved: "purple", done: "green", rejected: "red" }[state] ?? "gray";
   return (
-    <Badge colorPalette={palette} variant="surface" title={MEANS[state]}>
+    <ExplainedBadge colorPalette={palette} means={MEANS[state]}>
       {state.toUpperCase()}
-    </Badge>
+    </ExplainedBadge>
   );
 }
 

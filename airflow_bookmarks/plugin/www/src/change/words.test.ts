@@ -99,7 +99,7 @@ describe("what is read again", () => {
     [{ files: 1, bytes: 10, rows: null }, "1 file, 10 B, rows not counted"],
     [{ files: null, bytes: null, rows: null }, "unknown until the source is checked"],
     [{ files: null, bytes: null, rows: null, amounts: { keys: 3 } }, "3 keys"],
-    [{ files: null, bytes: null, rows: null, amounts: { keys: null } }, "unknown number of keys"],
+    [{ files: null, bytes: null, rows: null, amounts: { keys: null } }, "an unknown number of keys"],
     [{ files: 0, bytes: 0, rows: 0 }, "nothing"],
     [{ files: 0, bytes: 0, rows: null }, "nothing"],
   ])("%j is %s", (again, words) => expect(againInWords(again)).toBe(words));

@@ -1,9 +1,10 @@
-import { Alert, Badge, Box, DataList, Flex, Heading, Link, Stack, Text } from "@chakra-ui/react";
+import { Alert, Box, DataList, Flex, Heading, Link, Stack, Text } from "@chakra-ui/react";
 import type { ReactNode } from "react";
 import { Link as RouterLink } from "react-router-dom";
 import type { HealthRow, Job } from "../api/model";
 import { Ago } from "../parts/Ago";
 import { CopyButton } from "../parts/CopyButton";
+import { ExplainedBadge } from "../parts/ExplainedBadge";
 import { HealthBadge } from "../parts/HealthBadge";
 import { JobLink } from "../parts/JobLink";
 import { StateBadge } from "../parts/StateBadge";
@@ -24,9 +25,9 @@ export function JobHead({ job }: { job: Job }) {
         {job.health && <HealthBadge state={job.health.state} />}
         <StateBadge state={job.state} />
         {job.protected && (
-          <Badge variant="outline" title="changes need a second person's approval">
+          <ExplainedBadge variant="outline" means="changes need a second person's approval">
             protected
-          </Badge>
+          </ExplainedBadge>
         )}
       </Flex>
       {job.health && <HealthWords health={job.health} failedTask={job.failed_task} />}

@@ -11,6 +11,7 @@ import { JobOrders } from "../parts/orders";
 import { Problem } from "../parts/Problem";
 import { Stale } from "../parts/Stale";
 import { Updated } from "../parts/Updated";
+import { useTitle } from "../parts/useTitle";
 import { BackToList } from "./BackToList";
 import { JobHead } from "./JobHead";
 import { JobTabs } from "./JobTabs";
@@ -22,6 +23,7 @@ export function JobPage({ job }: { job: string }) {
   const queries = useQueryClient();
   // With all that is open of it: each tab asks for its own part.
   const refresh = () => void queries.invalidateQueries({ queryKey: ["job", job] });
+  useTitle(job);
   return (
     <Stack gap={4} minW={0}>
       <Flex gap={3} wrap="wrap" alignItems="center" justifyContent="space-between">

@@ -10,6 +10,7 @@ import type { Sorting } from "./ColumnHead";
 import { JobsTable } from "./JobsTable";
 import { LIMITS, type ListQuery } from "./listQuery";
 import { NoSuchPage } from "./NoJobs";
+import { RunBarsLegend } from "./RunBars";
 
 export interface JobList {
   jobs: JobRow[];
@@ -47,6 +48,7 @@ export function JobsList({ caption, listQuery, onAsk, answer, sorting, empty }: 
       ) : (
         <NoSuchPage page={listQuery.page} onFirst={() => onAsk({ page: 1 })} />
       )}
+      {data !== undefined && <RunBarsLegend rows={data.jobs} />}
       {data !== undefined && !isEmpty && (
         <Pages
           of="jobs"

@@ -1,6 +1,7 @@
 import { Flex, Heading, Skeleton, Stack } from "@chakra-ui/react";
 import { useCallback } from "react";
 import { useJobs } from "../api/queries";
+import { useTitle } from "../parts/useTitle";
 import { count } from "../words/number";
 import { HealthFilter } from "./HealthFilter";
 import { JobsList } from "./JobsList";
@@ -14,6 +15,7 @@ import { useListQuery } from "./useListQuery";
 export function JobsPage() {
   const [listQuery, ask] = useListQuery();
   const answer = useJobs(queryOf(listQuery));
+  useTitle(undefined);
   const onSearch = useCallback((search: string) => ask({ search }), [ask]);
   const isPart = isFiltered(listQuery);
   const hasNone = answer.data?.total === 0 && !isPart && !answer.isPlaceholderData;

@@ -1,5 +1,6 @@
 import { Box, Progress, Skeleton, Table, VisuallyHidden } from "@chakra-ui/react";
 import type { JobRow } from "../api/model";
+import { NAMED_ROWS } from "../parts/namedRows";
 import { ColumnHead, type Sorting } from "./ColumnHead";
 import { JobsTableRow } from "./JobsTableRow";
 
@@ -16,7 +17,7 @@ interface JobsTableProps {
 const COLUMNS = 8;
 const ROWS_BEFORE = ["one", "two", "three", "four", "five", "six"];
 
-/** Jobs, one a row. It scrolls sideways in its own box. */
+/** Jobs, one a row. It scrolls sideways in its own box, except for their names. */
 export function JobsTable({ caption, rows, isStale, sorting }: JobsTableProps) {
   return (
     <Box aria-busy={rows === undefined || isStale} position="relative">
@@ -28,7 +29,7 @@ export function JobsTable({ caption, rows, isStale, sorting }: JobsTableProps) {
         opacity={isStale ? 0.6 : 1}
         transition="opacity 0.2s"
       >
-        <Table.Root size="sm" interactive>
+        <Table.Root size="sm" interactive css={NAMED_ROWS}>
           <Table.Caption captionSide="top" p={0} m={0}>
             <VisuallyHidden>{caption}</VisuallyHidden>
           </Table.Caption>

@@ -14,7 +14,7 @@ import { Watermark } from "./Watermark";
 export function JobsTableRow({ row }: { row: JobRow }) {
   return (
     <Table.Row verticalAlign="top">
-      <Table.Cell minW="14rem" maxW="28rem" whiteSpace="normal">
+      <Table.Cell minW={{ base: "9rem", md: "14rem" }}>
         <JobLink job={row.job} />
         <Owner row={row} />
         {row.shards != null && (

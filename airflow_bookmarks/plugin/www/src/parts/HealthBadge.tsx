@@ -1,5 +1,5 @@
-import { Badge } from "@chakra-ui/react";
 import type { HealthNote } from "../api/model";
+import { ExplainedBadge } from "./ExplainedBadge";
 
 interface Look {
   palette: string;
@@ -35,12 +35,12 @@ export function healthWords(state: string): string {
   return lookOf(state).means;
 }
 
-/** The health of a job: a word in its colour. */
+/** The health of a job: a word in its colour, with what it means. */
 export function HealthBadge({ state }: { state: string }) {
   const look = lookOf(state);
   return (
-    <Badge colorPalette={look.palette} variant="surface" title={look.means}>
+    <ExplainedBadge colorPalette={look.palette} means={look.means}>
       {state}
-    </Badge>
+    </ExplainedBadge>
   );
 }

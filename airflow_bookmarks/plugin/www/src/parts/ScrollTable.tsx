@@ -1,5 +1,6 @@
 import { Table, VisuallyHidden } from "@chakra-ui/react";
 import type { ReactNode } from "react";
+import { NAMED_ROWS } from "./namedRows";
 
 /** A column: its title, and whether it holds numbers. */
 export interface Column {
@@ -16,7 +17,7 @@ interface ScrollTableProps {
   children: ReactNode;
 }
 
-/** A table that scrolls sideways in its own box; `children` are its rows. */
+/** A table that scrolls sideways in its own box, except for its first column; `children` are its rows. */
 export function ScrollTable({ caption, columns, children }: ScrollTableProps) {
   return (
     // What is for screen readers alone is placed absolutely: without a place of its own here it would widen the page.
@@ -28,7 +29,7 @@ export function ScrollTable({ caption, columns, children }: ScrollTableProps) {
       role="region"
       aria-label={caption}
     >
-      <Table.Root size="sm">
+      <Table.Root size="sm" css={NAMED_ROWS}>
         <Table.Caption captionSide="top" p={0} m={0}>
           <VisuallyHidden>{caption}</VisuallyHidden>
         </Table.Caption>

@@ -1,4 +1,3 @@
-import { Box } from "@chakra-ui/react";
 import { useSearchParams } from "react-router-dom";
 import { ApiError } from "../api/client";
 import { JobPage } from "../job/JobPage";
@@ -7,6 +6,7 @@ import { JobsTab } from "../jobs/JobsTab";
 import { useZone } from "../words/zone";
 import { Boundary } from "./Boundary";
 import { Offline } from "./Offline";
+import { PageBox } from "./PageBox";
 import { Problem } from "./Problem";
 import { Settled } from "./Settled";
 
@@ -27,7 +27,7 @@ export function Shell({ dagId, taskId }: ShellProps) {
   useZone(); // another one draws all of the page anew, and with it each time
   const job = search.get("job");
   return (
-    <Box p={4} maxW="100%" data-testid="bookmarks">
+    <PageBox p={4} maxW="100%" data-testid="bookmarks">
       <Settled>
         <Offline />
         <Boundary key={job} what="This page">
@@ -44,6 +44,6 @@ export function Shell({ dagId, taskId }: ShellProps) {
           )}
         </Boundary>
       </Settled>
-    </Box>
+    </PageBox>
   );
 }

@@ -1,11 +1,11 @@
-import { Badge } from "@chakra-ui/react";
+import { ExplainedBadge } from "./ExplainedBadge";
 
 interface Look {
   palette: string;
   means: string;
 }
 
-// Colours never stand alone: the badge has the word, and its tooltip says what it means.
+// Colours never stand alone: the badge has the word, and explains it.
 const LOOKS: Record<string, Look> = {
   NEW: { palette: "gray", means: "no run has committed yet" },
   IDLE: { palette: "green", means: "everything committed is published" },
@@ -48,8 +48,8 @@ export function stateWords(state: string): string {
 export function StateBadge({ state }: { state: string }) {
   const look = lookOf(state);
   return (
-    <Badge colorPalette={look.palette} variant="surface" title={look.means}>
+    <ExplainedBadge colorPalette={look.palette} means={look.means}>
       {state}
-    </Badge>
+    </ExplainedBadge>
   );
 }

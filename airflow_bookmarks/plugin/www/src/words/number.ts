@@ -30,10 +30,10 @@ export function inShort(value: number): string {
   return SHORT.format(value);
 }
 
-/** Say amounts of what is not counted in files, by their unit: "3 keys, unknown number of records". */
+/** Say amounts of what is not counted in files, by their unit: "3 keys, an unknown number of records". */
 export function amountsInWords(amounts: Readonly<Record<string, number | null>> | undefined): string | undefined {
   const said = Object.entries(amounts ?? {}).map(([unit, number]) =>
-    number === null ? `unknown number of ${unit}` : `${inFull(number)} ${unit}`,
+    number === null ? `an unknown number of ${unit}` : `${inFull(number)} ${unit}`,
   );
   return said.length > 0 ? said.join(", ") : undefined;
 }

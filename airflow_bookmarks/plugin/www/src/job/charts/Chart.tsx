@@ -1,18 +1,21 @@
 import { Box, Button, Flex, Heading, Text } from "@chakra-ui/react";
 import { useId, useState } from "react";
 import { useWidth } from "../../parts/useWidth";
-import { inZone, timeOf } from "../../words/time";
 import { ChartPicture, FOOT, LEFT, PICTURE, RIGHT } from "./ChartPicture";
 import { ChartTable } from "./ChartTable";
-import { type ChartPoint, draw, type Measure, nearest, pointAfter } from "./charts";
+import { draw, nearest, pointAfter } from "./draw";
+import type { Measure } from "./measures";
+import type { ChangeMark, ChartPoint } from "./points";
+import { readout, unusualInWords } from "./told";
 
 interface ChartProps {
   measure: Measure;
   points: readonly ChartPoint[];
+  changes: readonly ChangeMark[];
 }
 
 /** One figure of the runs: a line, a readout of the run that one is at, and the same as a table. */
-export function Chart({ measure, points }: ChartProps) {
+export function Chart({ measure, points, changes }: ChartProps) {
   const [asTable, setAsTable] = useState(false);
   const id = useId();
   const isKnown = points.some((point) => point.value !== null);
@@ -35,22 +38,27 @@ export function Chart({ measure, points }: ChartProps) {
       </Flex>
       {!isKnown && (
         <Text fontSize="sm" py={8} color="fg.muted">
-          {measure.isTime ? "Unknown, because the watermark may not be a time." : "No run recorded these counts."}
+          {measure.isByTime ? "Unknown, because the watermark may not be a time." : "No run recorded these counts."}
         </Text>
       )}
       {isKnown && asTable && <ChartTable measure={measure} points={points} />}
-      {isKnown && !asTable && <Plot measure={measure} points={points} />}
+      {isKnown && !asTable && <Plot measure={measure} points={points} changes={changes} />}
+      {isKnown && (
+        <Text fontSize="xs" mt={2} data-testid={`unusual-${measure.id}`}>
+          {unusualInWords(points, measure)}
+        </Text>
+      )}
     </Box>
   );
 }
 
-function Plot({ measure, points }: ChartProps) {
+function Plot({ measure, points, changes }: ChartProps) {
   const [ref, width] = useWidth<HTMLDivElement>();
   const [picked, setPicked] = useState<number>();
   const last = points.length - 1;
   const at = Math.min(picked ?? last, last);
   const frame = { width: Math.max(0, width - LEFT - RIGHT), height: PICTURE - FOOT };
-  const drawing = draw(points, frame, measure.isTime);
+  const drawing = draw(points, frame, measure, changes);
   const said = readout(points[at], measure);
   return (
     <Box ref={ref} position="relative" mt={2}>
@@ -62,7 +70,7 @@ function Plot({ measure, points }: ChartProps) {
           drawing={drawing}
           frame={frame}
           at={at}
-          ends={[points[0]?.number, points[last]?.number]}
+          points={points}
           label={`${measure.title} over ${points.length} runs`}
           say={measure.tick ?? measure.say}
         />
@@ -92,11 +100,4 @@ function Plot({ measure, points }: ChartProps) {
       </Box>
     </Box>
   );
-}
-
-function readout(point: ChartPoint | undefined, measure: Measure): string {
-  if (point === undefined) return "";
-  const time = timeOf(point.at);
-  const value = point.value === null ? "unknown" : measure.say(point.value);
-  return `Run ${point.number}${time ? `, ${inZone(time)}` : ""}: ${value}`;
 }

@@ -1,9 +1,10 @@
-import { Badge, Skeleton, Stack, Table, Text } from "@chakra-ui/react";
+import { Skeleton, Stack, Table, Text } from "@chakra-ui/react";
 import { useSearchParams } from "react-router-dom";
 import type { EventRow } from "../../api/model";
 import { useEvents } from "../../api/queries";
 import { Ago } from "../../parts/Ago";
 import { Empty } from "../../parts/Empty";
+import { ExplainedBadge } from "../../parts/ExplainedBadge";
 import { MarkMove } from "../../parts/Mark";
 import { useOrders } from "../../parts/orders";
 import { Pages } from "../../parts/Pages";
@@ -69,14 +70,14 @@ function EventLine({ event }: { event: EventRow }) {
       <Table.Cell minW="14rem" whiteSpace="normal">
         {eventWords(event)}
         {event.forced && (
-          <Badge
+          <ExplainedBadge
             ms={2}
             colorPalette="orange"
             variant="outline"
-            title="the run that was using the job was stopped from committing"
+            means="the run that was using the job was stopped from committing"
           >
             forced
-          </Badge>
+          </ExplainedBadge>
         )}
         {event.request && (
           <Text fontSize="xs" color="fg.muted" wordBreak="break-all">

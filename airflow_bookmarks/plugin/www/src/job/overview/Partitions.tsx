@@ -4,6 +4,7 @@ import { usePartitions } from "../../api/queries";
 import { Ago } from "../../parts/Ago";
 import { ScrollTable } from "../../parts/ScrollTable";
 import { StateBadge } from "../../parts/StateBadge";
+import { readWords } from "../../words/amount";
 import { inFull } from "../../words/number";
 import { OnDemand } from "./OnDemand";
 
@@ -13,7 +14,7 @@ const COLUMNS = [
   { title: "Position" },
   { title: "Last run", isNumber: true },
   { title: "Committed" },
-  { title: "Files", isNumber: true },
+  { title: "Read", isNumber: true },
   { title: "Rows", isNumber: true },
 ];
 
@@ -66,7 +67,9 @@ function PartitionLine({ partition }: { partition: PartitionRow }) {
       <Table.Cell>
         <Ago at={partition.committed_at} />
       </Table.Cell>
-      <Table.Cell textAlign="end">{partition.files == null ? "–" : inFull(partition.files)}</Table.Cell>
+      <Table.Cell textAlign="end" whiteSpace="nowrap">
+        {readWords(partition) ?? "–"}
+      </Table.Cell>
       <Table.Cell textAlign="end">{partition.rows == null ? "–" : inFull(partition.rows)}</Table.Cell>
     </Table.Row>
   );

@@ -3,14 +3,15 @@ import type { Job } from "../../api/model";
 import { Ago } from "../../parts/Ago";
 import { ScrollTable } from "../../parts/ScrollTable";
 import { Section } from "../../parts/Section";
-import { inBytes, inFull } from "../../words/number";
+import { amountsOf, readWords, sumOf } from "../../words/amount";
+import { inBytes } from "../../words/number";
 
 type SideRun = Job["side_runs"][number];
 
 const COLUMNS = [
   { title: "Option" },
   { title: "Window" },
-  { title: "Files", isNumber: true },
+  { title: "Read", isNumber: true },
   { title: "Bytes", isNumber: true },
   { title: "Run id" },
   { title: "Attempt", isNumber: true },
@@ -27,8 +28,7 @@ export function SideRuns({ job }: { job: Job }) {
           <Table.Row key={`${side.run_id} ${side.attempt} ${side.made_at} ${side.option}`}>
             <Table.Cell>{side.option}</Table.Cell>
             <Table.Cell whiteSpace="nowrap">{windowWords(side)}</Table.Cell>
-            <Table.Cell textAlign="end">{inFull(sum(side, "files"))}</Table.Cell>
-            <Table.Cell textAlign="end">{inBytes(sum(side, "bytes"))}</Table.Cell>
+            <Read side={side} />
             <Table.Cell minW="14rem" wordBreak="break-all">
               {side.run_id}
             </Table.Cell>
@@ -48,7 +48,18 @@ function windowWords(side: SideRun): string {
   return side.option === "disable" ? "all input" : "all new input";
 }
 
-function sum(side: SideRun, fact: string): number {
-  const values = Object.values(side.contexts).map((context) => context[fact]);
-  return values.reduce<number>((total, value) => total + (typeof value === "number" ? value : 0), 0);
+/** How much it read, in the units of its sources: what is not known is none, and not 0. */
+function Read({ side }: { side: SideRun }) {
+  const figures = Object.values(side.contexts);
+  const bytes = sumOf(figures, "bytes");
+  return (
+    <>
+      <Table.Cell textAlign="end" whiteSpace="nowrap">
+        {readWords(amountsOf(figures)) ?? "–"}
+      </Table.Cell>
+      <Table.Cell textAlign="end" whiteSpace="nowrap">
+        {bytes === null ? "–" : inBytes(bytes)}
+      </Table.Cell>
+    </>
+  );
 }

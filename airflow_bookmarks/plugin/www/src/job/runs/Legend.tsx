@@ -1,35 +1,21 @@
-import { Flex, Text } from "@chakra-ui/react";
+import { Flex } from "@chakra-ui/react";
 import type { RunRow } from "../../api/model";
-import { BarShape } from "./BarShape";
-import { BAR_LOOKS } from "./looks";
-import { barsOf, type Look } from "./timeline";
+import { LookMeaning } from "./LookMeaning";
+import { BAR_LOOKS, looksOf } from "./looks";
 
 /** What the bars of a timeline mean: those that are there. */
 export function Legend({ runs }: { runs: readonly RunRow[] }) {
-  const bars = barsOf(runs, "", undefined);
-  const shown = new Set(bars.map((bar) => bar.look));
-  const looks = (Object.keys(BAR_LOOKS) as Look[]).filter((look) => shown.has(look));
   return (
     <Flex as="ul" gap={4} wrap="wrap" mt={2} listStyleType="none" aria-label="What the bars mean">
-      {looks.map((look) => (
-        <Flex as="li" key={look} gap={2} alignItems="center">
-          <svg width={22} height={12} aria-hidden>
-            <BarShape look={look} x={1} y={1} width={20} height={10} />
-          </svg>
-          <Text fontSize="xs" color="fg.muted">
-            {BAR_LOOKS[look].word}
-          </Text>
-        </Flex>
+      {looksOf(runs.map((run) => run.state)).map((look) => (
+        <LookMeaning key={look} look={look}>
+          {BAR_LOOKS[look].word}
+        </LookMeaning>
       ))}
-      {bars.some((bar) => bar.isEmpty) && (
-        <Flex as="li" gap={2} alignItems="center">
-          <svg width={8} height={12} aria-hidden>
-            <BarShape look="published" x={3} y={1} width={2} height={10} />
-          </svg>
-          <Text fontSize="xs" color="fg.muted">
-            empty run
-          </Text>
-        </Flex>
+      {runs.some((run) => run.is_empty) && (
+        <LookMeaning look="published" width={2}>
+          a tick: an empty run
+        </LookMeaning>
       )}
     </Flex>
   );

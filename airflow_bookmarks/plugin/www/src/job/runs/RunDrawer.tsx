@@ -1,6 +1,7 @@
-import { CloseButton, Drawer, Flex, Portal } from "@chakra-ui/react";
-import { useEffect, useState } from "react";
+import { CloseButton, Drawer, Flex } from "@chakra-ui/react";
+import { useEffect, useRef, useState } from "react";
 import type { RunRow } from "../../api/model";
+import { PagePortal } from "../../parts/PageBox";
 import { StateBadge } from "../../parts/StateBadge";
 import { RewindButton } from "./RewindButton";
 import { RunDetails } from "./RunDetails";
@@ -19,16 +20,19 @@ interface RunDrawerProps {
 /** One run in full, beside the page. */
 export function RunDrawer({ job, run, mayRewind, onRewind, onClose, onClosed }: RunDrawerProps) {
   const shown = useLast(run);
+  const first = useRef<HTMLButtonElement>(null);
   return (
     <Drawer.Root
       open={run !== undefined}
       onOpenChange={(change) => !change.open && onClose()}
       onExitComplete={() => shown && onClosed(shown)}
+      // Not the badge of the state, which would open what explains it.
+      initialFocusEl={() => first.current}
       size="lg"
       lazyMount
       unmountOnExit
     >
-      <Portal>
+      <PagePortal>
         <Drawer.Backdrop />
         <Drawer.Positioner>
           <Drawer.Content>
@@ -41,11 +45,11 @@ export function RunDrawer({ job, run, mayRewind, onRewind, onClose, onClosed }: 
             </Drawer.Header>
             <Drawer.Body>{shown && <RunDetails job={job} run={shown} />}</Drawer.Body>
             <Drawer.CloseTrigger asChild>
-              <CloseButton size="sm" aria-label="Close" />
+              <CloseButton ref={first} size="sm" aria-label="Close" />
             </Drawer.CloseTrigger>
           </Drawer.Content>
         </Drawer.Positioner>
-      </Portal>
+      </PagePortal>
     </Drawer.Root>
   );
 }

@@ -5,7 +5,8 @@ import { Ago } from "../../parts/Ago";
 import { MarkMove } from "../../parts/Mark";
 import { ScrollTable } from "../../parts/ScrollTable";
 import { StateBadge } from "../../parts/StateBadge";
-import { amountsInWords, inBytes, inFull } from "../../words/number";
+import { readWords } from "../../words/amount";
+import { inBytes, inFull } from "../../words/number";
 import { duration } from "../../words/time";
 import { logOf } from "../task";
 import { RewindButton } from "./RewindButton";
@@ -23,7 +24,7 @@ const COLUMNS = [
   { title: "State" },
   { title: "Committed" },
   { title: "Window" },
-  { title: "Files", isNumber: true },
+  { title: "Read", isNumber: true },
   { title: "Rows read", isNumber: true },
   { title: "Rows written", isNumber: true },
   { title: "Bytes", isNumber: true },
@@ -54,7 +55,9 @@ export function RunTable({ runs, onOpen, mayRewind, onRewind }: RunTableProps) {
             <Ago at={run.committed_at} />
           </Table.Cell>
           <Windows run={run} />
-          <FilesCell run={run} />
+          <Table.Cell textAlign="end" whiteSpace="nowrap">
+            {readWords(run) ?? "–"}
+          </Table.Cell>
           <NumberCell value={run.rows} say={inFull} />
           <NumberCell value={run.rows_written} say={inFull} />
           <NumberCell value={run.bytes} say={inBytes} />
@@ -80,16 +83,6 @@ function StateCell({ run }: { run: RunRow }) {
           {said.join(", ")}
         </Text>
       )}
-    </Table.Cell>
-  );
-}
-
-/** What a run read: files, or what its kind of source counts. */
-function FilesCell({ run }: { run: RunRow }) {
-  const said = [run.files == null ? undefined : inFull(run.files), amountsInWords(run.amounts)];
-  return (
-    <Table.Cell textAlign="end" whiteSpace="nowrap">
-      {said.filter((words) => words !== undefined).join(", ") || "–"}
     </Table.Cell>
   );
 }

@@ -1,11 +1,12 @@
 import { Box, Flex, Text } from "@chakra-ui/react";
-import { type KeyboardEvent, useMemo, useRef, useState } from "react";
+import { type KeyboardEvent, type RefObject, useEffect, useMemo, useRef, useState } from "react";
 import type { RunRow } from "../../api/model";
 import { useWidth } from "../../parts/useWidth";
 import { useZone } from "../../words/zone";
 import { TimelineAxis } from "./TimelineAxis";
-import { TimelineRow } from "./TimelineRow";
-import { type Axis, axisOf, type Bar, barsOf, rowAfter } from "./timeline";
+import { place } from "./TimelineBar";
+import { NAME, TimelineRow } from "./TimelineRow";
+import { type Axis, axisOf, type Bar, barsOf, newestEnd, rowAfter } from "./timeline";
 
 interface TimelineProps {
   runs: readonly RunRow[];
@@ -14,6 +15,8 @@ interface TimelineProps {
   mayRewind: (run: RunRow) => boolean;
   onRewind: (run: RunRow) => void;
 }
+
+const MARGIN = 12; // beside the end of the newest bar
 
 const AXES: Record<Axis["kind"], string> = {
   time: "Watermarks are times.",
@@ -34,9 +37,7 @@ export function Timeline({ runs, ctx = "", ...actions }: TimelineProps) {
         {axis ? AXES[axis.kind] : "No run has a watermark here."}
         {axis?.kind === "time" && ` Times are in ${zone}.`} Arrow keys move between runs; Enter opens one.
       </Text>
-      <Box borderWidth="1px" borderRadius="md" overflowX="auto">
-        <Rows bars={bars} axis={axis} ctx={ctx} {...actions} />
-      </Box>
+      <Rows bars={bars} axis={axis} ctx={ctx} {...actions} />
     </>
   );
 }
@@ -50,6 +51,8 @@ interface RowsProps extends Omit<TimelineProps, "runs" | "ctx"> {
 function Rows({ bars, axis, ctx, onOpen, mayRewind, onRewind }: RowsProps) {
   const [active, setActive] = useState(0);
   const [ref, width] = useWidth<HTMLDivElement>();
+  const box = useRef<HTMLDivElement>(null);
+  useNewestInSight(box, ref, place(newestEnd(bars), width), `${ctx} ${width > 0}`);
   const grid = useRef<HTMLDivElement>(null);
   const current = Math.min(active, bars.length - 1);
   const move = (event: KeyboardEvent) => {
@@ -60,38 +63,55 @@ function Rows({ bars, axis, ctx, onOpen, mayRewind, onRewind }: RowsProps) {
     grid.current?.querySelectorAll<HTMLElement>("[role=row][tabindex]")[next]?.focus();
   };
   return (
-    <Box
-      ref={grid}
-      role="grid"
-      aria-label={`Timeline of runs${ctx ? `, context ${ctx}` : ""}`}
-      aria-readonly
-      minW="44rem"
-      onKeyDown={move}
-    >
-      <Flex role="row" bg="bg.subtle" borderBottomWidth="1px" fontSize="xs" color="fg.muted" alignItems="end">
-        <Box role="columnheader" flex="0 0 9.5rem" px={2} py={1}>
-          Run
-        </Box>
-        <Box role="columnheader" flex="1 1 0" minW={0} ref={ref} aria-label="Window">
-          <TimelineAxis axis={axis} width={width} />
-        </Box>
-        <Box role="columnheader" flex="0 0 8.5rem" px={2} py={1}>
-          Duration
-        </Box>
-        <Box role="columnheader" flex="0 0 7.5rem" aria-label="Rewind" />
-      </Flex>
-      {bars.map((bar, index) => (
-        <TimelineRow
-          key={bar.key}
-          bar={bar}
-          axis={axis}
-          width={width}
-          isActive={index === current}
-          onFocus={() => setActive(index)}
-          onOpen={() => onOpen(bar.run)}
-          onRewind={mayRewind(bar.run) ? () => onRewind(bar.run) : undefined}
-        />
-      ))}
+    <Box ref={box} borderWidth="1px" borderRadius="md" overflowX="auto" data-testid="timeline">
+      <Box
+        ref={grid}
+        role="grid"
+        aria-label={`Timeline of runs${ctx ? `, context ${ctx}` : ""}`}
+        aria-readonly
+        minW="44rem"
+        onKeyDown={move}
+      >
+        <Flex role="row" bg="bg.subtle" borderBottomWidth="1px" fontSize="xs" color="fg.muted" alignItems="end">
+          <Box role="columnheader" {...NAME} px={2} py={1}>
+            Run
+          </Box>
+          <Box role="columnheader" flex="1 1 0" minW={0} ref={ref} aria-label="Window">
+            <TimelineAxis axis={axis} width={width} />
+          </Box>
+          <Box role="columnheader" flex="0 0 8.5rem" px={2} py={1}>
+            Duration
+          </Box>
+          <Box role="columnheader" flex="0 0 7.5rem" aria-label="Rewind" />
+        </Flex>
+        {bars.map((bar, index) => (
+          <TimelineRow
+            key={bar.key}
+            bar={bar}
+            axis={axis}
+            width={width}
+            isActive={index === current}
+            onFocus={() => setActive(index)}
+            onOpen={() => onOpen(bar.run)}
+            onRewind={mayRewind(bar.run) ? () => onRewind(bar.run) : undefined}
+          />
+        ))}
+      </Box>
     </Box>
   );
+}
+
+// Once for each context, and not for whoever has scrolled since: a wider window or newer runs move nothing.
+function useNewestInSight(
+  box: RefObject<HTMLElement | null>,
+  windows: RefObject<HTMLElement | null>,
+  end: number,
+  key: string,
+) {
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the key says when
+  useEffect(() => {
+    if (!box.current || !windows.current) return;
+    const left = windows.current.offsetLeft - box.current.offsetLeft;
+    box.current.scrollLeft = Math.max(0, left + end + MARGIN - box.current.clientWidth);
+  }, [key]);
 }

@@ -1,4 +1,5 @@
 import { chakra } from "@chakra-ui/react";
+import { GRID } from "../../parts/ink";
 import { PAD, place } from "./TimelineBar";
 import type { Axis } from "./timeline";
 
@@ -17,7 +18,7 @@ export function TimelineAxis({ axis, width }: TimelineAxisProps) {
     <svg width={width} height={22} aria-hidden>
       {axis.ticks.map((tick, index) => (
         <g key={tick.label + tick.at} transform={`translate(${place(tick.at, width)}, 0)`}>
-          <chakra.line y1={17} y2={22} stroke="border.emphasized" />
+          <chakra.line y1={17} y2={22} stroke={GRID} />
           {index % every === 0 && (
             <chakra.text y={13} fontSize="11px" textAnchor={anchor(tick.at)} fill="fg.muted">
               {tick.label}

@@ -1,6 +1,8 @@
 import { chakra } from "@chakra-ui/react";
+import { GRID } from "../../parts/ink";
 import { BarShape } from "./BarShape";
-import type { Axis, Bar, Look } from "./timeline";
+import type { Look } from "./looks";
+import type { Axis, Bar } from "./timeline";
 
 export const PAD = 16;
 const HEIGHT = 32;
@@ -23,7 +25,7 @@ export function TimelineBar({ bar, axis, width }: { bar: Bar; axis: Axis | undef
     <svg width={width} height={HEIGHT} aria-hidden style={{ display: "block" }}>
       {axis?.ticks.map((tick) => {
         const x = place(tick.at, width);
-        return <chakra.line key={tick.label + tick.at} x1={x} x2={x} y2={HEIGHT} stroke="border.muted" />;
+        return <chakra.line key={tick.label + tick.at} x1={x} x2={x} y2={HEIGHT} stroke={GRID} strokeDasharray="1 3" />;
       })}
       <Shape bar={bar} width={width} />
     </svg>

@@ -21,6 +21,16 @@ interface TimelineRowProps {
 
 const LONGEST = 40;
 
+/** The place of a run's name: it stays while the windows scroll. */
+export const NAME = {
+  flex: { base: "0 0 6rem", md: "0 0 9.5rem" },
+  position: "sticky",
+  left: 0,
+  zIndex: 1,
+  bg: "inherit",
+  alignSelf: "stretch",
+} as const;
+
 /** One run of the timeline. */
 export function TimelineRow({ bar, axis, width, isActive, onFocus, onOpen, onRewind }: TimelineRowProps) {
   const press = (event: KeyboardEvent) => {
@@ -41,6 +51,7 @@ export function TimelineRow({ bar, axis, width, isActive, onFocus, onOpen, onRew
       borderColor="border.muted"
       _last={{ borderBottomWidth: 0 }}
       cursor="pointer"
+      bg="bg"
       _hover={{ bg: "bg.subtle" }}
       focusRing="inside"
       onFocus={onFocus}
@@ -63,7 +74,7 @@ function Name({ bar }: { bar: Bar }) {
   const word = bar.look === "published" ? undefined : BAR_LOOKS[bar.look].word.split(",")[0];
   const said = [...(word ? [word] : []), ...bar.remarks].join(", ");
   return (
-    <Box role="gridcell" flex="0 0 9.5rem" px={2} lineHeight="short" minW={0}>
+    <Box role="gridcell" {...NAME} px={2} py={1} lineHeight="short" minW={0}>
       <Text as="span" fontWeight="medium" fontSize="sm">
         {bar.run.number}
       </Text>

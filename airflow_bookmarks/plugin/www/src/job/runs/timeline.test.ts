@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { sample } from "./sample";
-import { axisOf, barsOf, rowAfter, sentence, timeLabel } from "./timeline";
+import { axisOf, barsOf, newestEnd, rowAfter, sentence, timeLabel } from "./timeline";
 
 const upstream = (number: number, before: string | null, after: string | null) =>
   sample(number, { window: { up: { before, after } }, order: { up: "number" } });
@@ -125,4 +125,18 @@ describe("the keyboard", () => {
     ["End", 0, 2],
     ["a", 1, undefined],
   ])("%s on row %d of 3 leads to %s", (key, row, next) => expect(rowAfter(key, row, 3)).toBe(next));
+});
+
+describe("the newest run", () => {
+  it("is where the timeline opens: at the end of its window", () =>
+    expect(
+      newestEnd([
+        { from: undefined, to: undefined },
+        { from: 0.5, to: 0.9 },
+        { from: 0, to: 0.5 },
+      ]),
+    ).toBe(0.9));
+  it("that did not commit has no end, and begins somewhere", () =>
+    expect(newestEnd([{ from: 0.7, to: undefined }])).toBe(0.7));
+  it("without a window leaves the timeline where it begins", () => expect(newestEnd([])).toBe(0));
 });

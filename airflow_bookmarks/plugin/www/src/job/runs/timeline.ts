@@ -4,6 +4,7 @@ import { markWords } from "../../words/mark";
 import { inFull } from "../../words/number";
 import { duration, withoutZone } from "../../words/time";
 import { currentZone, momentOf, wallTime } from "../../words/zone";
+import { type Look, lookOf } from "./looks";
 import { isLiving, keyOf, remarks, secondsOf } from "./run";
 
 /**
@@ -18,9 +19,6 @@ export interface Axis {
   at: (watermark: string) => number;
   ticks: { at: number; label: string }[];
 }
-
-/** How a bar is drawn; each has a pattern and a word besides its colour. */
-export type Look = "published" | "committed" | "planned" | "failed" | "abandoned" | "undone" | "damaged";
 
 /** One run of the timeline. `from` and `to` are between 0 and 1; undefined: that end is open. */
 export interface Bar {
@@ -37,14 +35,6 @@ export interface Bar {
   said: string;
 }
 
-const LOOKS: Record<string, Look> = {
-  PUBLISHED: "published",
-  COMMITTED: "committed",
-  PLANNED: "planned",
-  FAILED: "failed",
-  ABANDONED: "abandoned",
-  UNDONE: "undone",
-};
 const TICKS = 5;
 const MINUTE_MS = 60_000;
 const DAY_MS = 86_400_000;
@@ -144,7 +134,7 @@ export function barsOf(runs: readonly RunRow[], ctx: string, axis: Axis | undefi
     return {
       key: keyOf(run),
       run,
-      look: LOOKS[run.state] ?? "damaged",
+      look: lookOf(run.state),
       ...ends(run, ctx, axis, runs.slice(index + 1)),
       isEmpty: run.is_empty === true,
       remarks: remarks(run),
@@ -188,6 +178,12 @@ function windowWords(run: RunRow, ctx: string): string {
   const order = run.order[ctx];
   const from = window.before === null ? "the beginning" : markWords(window.before, order);
   return window.after === null ? `from ${from}` : `from ${from} to ${markWords(window.after, order)}`;
+}
+
+/** Return where the newest run that has a window ends, between 0 and 1: what one comes to look at. */
+export function newestEnd(bars: readonly Pick<Bar, "from" | "to">[]): number {
+  const newest = bars.find((bar) => bar.from !== undefined || bar.to !== undefined);
+  return newest?.to ?? newest?.from ?? 0;
 }
 
 /** Return the row that a key of the keyboard leads to; undefined for a key that leads nowhere. */
