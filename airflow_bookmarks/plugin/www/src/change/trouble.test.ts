@@ -23,6 +23,7 @@ describe("a refusal", () => {
     [refused(422, "OptionError"), "Invalid change", "nothing"],
     [refused(503, "StoreAccessError"), "The state store can't be used", "nothing"],
     [refused(503, "StoreUnavailableError"), "The state store does not answer", "nothing"],
+    [refused(409, "constructor"), "Something went wrong", "nothing"],
     [new Error("none of the server's"), "Something went wrong", "nothing"],
   ])("%s is titled %s", (error, title, offer) => expect(troubleOf(error)).toMatchObject({ title, offer }));
 

@@ -52,7 +52,8 @@ export function troubleOf(error: Error): Trouble {
 function headOf(error: Error): readonly [string, Offer] {
   if (mayHaveBeenMade(error)) return ["We couldn't confirm whether the change was made", "look"];
   if (!(error instanceof ApiError)) return ["Something went wrong", "nothing"];
-  const known = TITLES[error.refusal?.error ?? ""];
+  const name = error.refusal?.error ?? "";
+  const known = Object.hasOwn(TITLES, name) ? TITLES[name] : undefined;
   if (known !== undefined) return known;
   if (error.status === 401) return ["You are logged out", "nothing"];
   if (error.status === 403) return ["You don't have permission to do this", "nothing"];

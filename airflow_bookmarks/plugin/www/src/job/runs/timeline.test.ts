@@ -107,8 +107,11 @@ describe("a row of the timeline", () => {
   });
   it("says a retry", () => expect(retried?.remarks).toEqual(["attempt 2"]));
   it("has its duration as a part of the longest one", () => expect([retried?.share, first?.share]).toEqual([1, 0.5]));
-  it("says of a state that is not known that it is damaged", () =>
-    expect(barsOf([sample(1, { state: "DAMAGED", window: {} })], "flights", undefined)[0]?.look).toBe("damaged"));
+  it.each(["DAMAGED", "SLEEPY", "constructor"])("says of a state that is not known that it is damaged: %s", (state) =>
+    expect(barsOf([sample(1, { state, window: {} })], "flights", undefined)[0]?.look).toBe("damaged"),
+  );
+  it("has no measure for an order that is not known", () =>
+    expect(axisOf(of("toString", "a", "b"), "in")?.kind).toBe("order"));
 });
 
 it("a run is said in one sentence", () => {

@@ -65,7 +65,7 @@ const MEASURES: Record<Measured, (mark: string) => number> = {
 };
 
 function isMeasured(order: string): order is Measured {
-  return order in MEASURES;
+  return Object.hasOwn(MEASURES, order);
 }
 
 // A time without a zone is measured as if it were UTC, and said as it is. Marks stand where the clocks of the zone read
@@ -143,6 +143,10 @@ export function barsOf(runs: readonly RunRow[], ctx: string, axis: Axis | undefi
       said: sentence(run, ctx),
     };
   });
+}
+
+function lookOf(state: string): Look {
+  return (Object.hasOwn(LOOKS, state) && LOOKS[state]) || "damaged";
 }
 
 function ends(run: RunRow, ctx: string, axis: Axis | undefined, older: readonly RunRow[]): Pick<Bar, "from" | "to"> {
