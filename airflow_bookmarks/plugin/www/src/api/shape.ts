@@ -26,8 +26,13 @@ type Kind<V> = V extends readonly unknown[]
         ? "boolean"
         : "object";
 
+// Never there: without it the compiler would take the shape of one answer for that of any other.
+declare const OF: unique symbol;
+
 /** What some fields of an answer are, as its type has them: those that always have a value. */
-export type Shape<T> = { readonly [K in keyof T as null extends T[K] ? never : K]?: Kind<T[K]> };
+export type Shape<T> = { readonly [K in keyof T as null extends T[K] ? never : K]?: Kind<T[K]> } & {
+  readonly [OF]?: (answer: T) => T;
+};
 
 /**
  * What the page relies on in each answer: enough to tell an answer of this API from that of another version, or of another
