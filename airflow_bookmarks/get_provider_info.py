@@ -29,6 +29,7 @@ def get_provider_info() -> dict[str, Any]:
                 "airflow_bookmarks.operators.databricks",
                 "airflow_bookmarks.operators.emr",
                 "airflow_bookmarks.operators.glue",
+                "airflow_bookmarks.operators.health_watch",
                 "airflow_bookmarks.operators.kubernetes",
                 "airflow_bookmarks.operators.livy",
                 "airflow_bookmarks.operators.task.remote_submission",

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Mapping
 
-_UNREADABLE = "DAMAGED"  # the health of a job that can't be read
 _HEALTH_COLUMNS = ("job", "health", "since", "reason")
 _LIST_COLUMNS = (
     "job",
@@ -76,14 +75,14 @@ def _check(context: VerbContext, args: argparse.Namespace) -> int | None:
 def _check_health(context: VerbContext, args: argparse.Namespace) -> int:
     """Print the jobs that somebody has to look at, worst first; return 1 if there is one."""
     from airflow_bookmarks.lifecycle.health.job import as_row
-    from airflow_bookmarks.lifecycle.health.listed import healths
+    from airflow_bookmarks.lifecycle.health.listed import DAMAGED, healths
     from airflow_bookmarks.lifecycle.inspect.status import ListedJobs
 
     listed = ListedJobs.of(context.store)
     found = healths(context.store, listed)
     worst = sorted((v.state.rank, job) for job, v in found.items() if v.state.is_trouble)
     rows = [
-        {"job": job, "health": _UNREADABLE, "since": None, "reason": redacted(str(why))}
+        {"job": job, "health": DAMAGED, "since": None, "reason": redacted(str(why))}
         for job, why in sorted(listed.damaged.items())
     ]
     rows += [{"job": job, **as_row(found[job])} for _, job in worst]

@@ -255,6 +255,16 @@ class BookmarkHook(BaseHook):
         rows = bookmarks(self.get_conn())
         return rows if with_shards else grouped(rows)
 
+    def healths(self) -> Rows:
+        """Return the health of all jobs of the namespace, the worst first; a sharded job is one.
+
+        Each row has `job`, `health` ("DAMAGED": the job can't be read), `since` and `reason` as `airflow-bookmarks
+        list` shows them, `rank`, `is_trouble`, and `lag_seconds`; `lifecycle.health.listed.JobHealth` describes them.
+        """
+        from airflow_bookmarks.lifecycle.health.listed import health_of_all
+
+        return [each.as_dict() for each in health_of_all(self.get_conn())]
+
     def partitions(self, job: str) -> Rows:
         """Return a row for each part that runs of a job have read by itself, those that fail first.
 

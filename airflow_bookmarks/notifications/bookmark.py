@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import copy
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, get_args
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, get_args
 
 from airflow.sdk import BaseNotifier, Context
 
@@ -13,15 +12,13 @@ from airflow_bookmarks.core.job import airflow_job_name, check_name
 from airflow_bookmarks.hooks.bookmark import BookmarkHook
 from airflow_bookmarks.hooks.connection import DEFAULT_CONNECTION
 from airflow_bookmarks.lifecycle.changes.naming import key_of
+from airflow_bookmarks.notifications.callback import Callback, call, callbacks_of
 from airflow_bookmarks.notifications.health import OK, Subject, news, standings
 from airflow_bookmarks.notifications.notification_log import NotificationRecord
 
 if TYPE_CHECKING:
     from airflow_bookmarks.notifications.health import Health, News
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
-
-Callback = Callable[[Context], Any]
-"""Any notifier of Airflow, or a function that takes the context."""
 
 
 class BookmarkNotifier(BaseNotifier):
@@ -63,7 +60,7 @@ class BookmarkNotifier(BaseNotifier):
     ) -> None:
         super().__init__()
         self.on = tuple(on)
-        self.callbacks: tuple[Callback, ...] = (notify,) if callable(notify) else tuple(notify or ())
+        self.callbacks = callbacks_of(notify)
         self.job = job
         self.recovery = recovery
         self.name = check_name("notifier", name)
@@ -71,8 +68,6 @@ class BookmarkNotifier(BaseNotifier):
         unknown = [subject for subject in self.on if subject not in get_args(Subject)]
         if unknown or not self.on or isinstance(on, str):
             raise OptionError(f"on={on!r}: expected some of {', '.join(map(repr, get_args(Subject)))}, as a list.")
-        if not self.callbacks:
-            raise OptionError(f"notify={notify!r}: there is nobody to tell. Give a notifier.")
 
     def notify(self, context: Context) -> None:
         """Check the jobs, and report what has changed."""
@@ -102,7 +97,7 @@ class BookmarkNotifier(BaseNotifier):
             told.write(known)
         for one in news(known, now):
             if self.recovery or not one.is_recovery:
-                self._call(one, context)
+                call(self.callbacks, one, context)
             # After the call: what could not be sent is sent the next time.
             known = _noted(known, one)
             told.write(known)
@@ -111,13 +106,6 @@ class BookmarkNotifier(BaseNotifier):
         """Return what was reported, without entries of sources that the job no longer reads."""
         keys = {standing.key for standing in now}
         return {key: state for key, state in before.items() if key in keys or key.split(" ")[0] not in self.on}
-
-    def _call(self, one: News, context: Context) -> None:
-        self.log.info("bookmark notifier: %s", one.standing.message)
-        for callback in self.callbacks:
-            # A notifier renders its fields in place: the next news would find the text of this one.
-            fresh = copy.copy(callback) if isinstance(callback, BaseNotifier) else callback
-            fresh({**context, "bookmark": one.as_dict()})  # type: ignore[typeddict-unknown-key]
 
 
 def _noted(known: dict[str, str], one: News) -> dict[str, str]:

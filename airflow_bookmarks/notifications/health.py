@@ -22,6 +22,8 @@ from airflow_bookmarks.lifecycle.health.job import health
 from airflow_bookmarks.lifecycle.inspect.lag import Neighbours, lag
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from airflow_bookmarks.lifecycle.inspect.lag import JobConsumer, Lag
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
 
@@ -100,11 +102,14 @@ def standings(store: BookmarkStore, job: str, subjects: Iterable[Subject]) -> li
 
 def _health(store: BookmarkStore, job: str) -> list[Health]:
     verdict = health(store, job)
-    if not verdict.state.is_trouble:
-        return [Health(job, "health", None, OK, f"job {job!r} is {verdict.state.value}: {verdict.reason}")]
-    since = "" if verdict.since is None else f" since {to_text(verdict.since)}"
-    said = f"job {job!r} is {verdict.state.value}{since}: {verdict.reason}"
-    return [Health(job, "health", None, verdict.state.value, said)]
+    state, is_trouble = verdict.state.value, verdict.state.is_trouble
+    said = health_message(job, state, verdict.reason, verdict.since if is_trouble else None)
+    return [Health(job, "health", None, state if is_trouble else OK, said)]
+
+
+def health_message(job: str, state: str, reason: str, since: datetime | None) -> str:
+    """Return the health of a job as one line for a person."""
+    return f"job {job!r} is {state}{'' if since is None else f' since {to_text(since)}'}: {reason}"
 
 
 def _lags(store: BookmarkStore, job: str) -> list[Health]:

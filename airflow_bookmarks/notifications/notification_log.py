@@ -1,4 +1,5 @@
-"""The log of what was reported: one Airflow Variable per notifier and job, which exists only while something is wrong.
+"""The log of what was reported: one Airflow Variable per notifier and job, or per watch of all jobs of a connection. It
+exists only while something is wrong.
 
 It is in Airflow and not in the state table: two Airflows that share a table each notify their own people, and the state
 of a job does not grow with its notifiers. Deleting the Variable repeats the notification.
@@ -13,26 +14,31 @@ from dataclasses import dataclass
 
 from airflow.sdk import Variable
 
-_PREFIX = "bookmarks.told"
+TOLD = "bookmarks.told"
+WATCHED = "bookmarks.watched"
 _MAX_KEY = 250  # characters of a Variable's key
-_DESCRIPTION = "The problems that a BookmarkNotifier has reported for a job. Delete this Variable to be notified again."
+_DESCRIPTION = "The problems with bookmarks that were reported. Delete this Variable to be notified again."
 
 
 @dataclass(frozen=True, slots=True)
 class NotificationRecord:
-    """What the notifier `name` has reported of `job`: troubles by key."""
+    """What the notifier `name` has reported of `about`: troubles by key.
+
+    `about` is a job, and for a watch (`prefix`: WATCHED) the connection whose jobs it watches; the keys are jobs then.
+    """
 
     name: str
-    job: str
+    about: str
+    prefix: str = TOLD
 
     @property
     def variable(self) -> str:
         """The key of the Variable."""
-        key = f"{_PREFIX}.{self.name}.{self.job}"
+        key = f"{self.prefix}.{self.name}.{self.about}"
         if len(key) <= _MAX_KEY:
             return key
-        digest = hashlib.blake2b(f"{self.name}\0{self.job}".encode(), digest_size=16).hexdigest()
-        return f"{_PREFIX}.{digest}"
+        digest = hashlib.blake2b(f"{self.name}\0{self.about}".encode(), digest_size=16).hexdigest()
+        return f"{self.prefix}.{digest}"
 
     def read(self) -> dict[str, str]:
         """Return what was reported; empty if nothing was wrong, or the Variable holds something else."""

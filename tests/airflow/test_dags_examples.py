@@ -285,6 +285,26 @@ def states(played: Played) -> dict[str, str]:
     return {task.task_id: str(task.state) for task in played.run.get_task_instances()}
 
 
+def test_watch_tells_a_trouble_once_and_its_end_once(examples: Examples, caplog: pytest.LogCaptureFixture) -> None:
+    def told() -> list[str]:
+        caplog.clear()
+        assert Played(examples.dag("health_watch").test()).state == "success"
+        return [
+            record.getMessage()
+            for record in caplog.records
+            if record.levelname == "WARNING" and " is " in record.getMessage()
+        ]
+
+    examples.world.shop.begin("copy").abort("no such column")
+    (said,) = told()
+    assert said.startswith("job 'copy' is FAILED since 20")
+    assert told() == []
+
+    examples.world.shop.run("copy")
+
+    assert told() == ["job 'copy' is OK: it commits as usual"]
+
+
 parks_for_a_person = pytest.mark.skipif(
     not hasattr(exceptions, "TaskAwaitingInput"),
     reason="dag.test() of this Airflow waits in a trigger, and says nothing",

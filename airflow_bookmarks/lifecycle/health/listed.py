@@ -7,20 +7,57 @@ requests, files that are set aside, and gaps.
 
 from __future__ import annotations
 
-from collections import defaultdict
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 from airflow_bookmarks.core.health.verdict import judge
-from airflow_bookmarks.core.rules.shard import sharded_name
+from airflow_bookmarks.core.text.instant import to_text
+from airflow_bookmarks.core.text.redaction import redacted
 from airflow_bookmarks.lifecycle.health.job import facts_of
 from airflow_bookmarks.lifecycle.inspect.lag import Neighbours, readable_lags
+from airflow_bookmarks.lifecycle.inspect.sharded_list import groups_of
 from airflow_bookmarks.lifecycle.inspect.status import ListedJobs
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable
+    from datetime import datetime
 
     from airflow_bookmarks.core.health.verdict import HealthVerdict
+    from airflow_bookmarks.lifecycle.inspect.lag import Lag, Lags
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
+
+DAMAGED = "DAMAGED"  # in place of a state: the job can't be read
+
+
+@dataclass(frozen=True, slots=True)
+class JobHealth:
+    """The health of one job among all of a namespace.
+
+    Attributes:
+        job: its name; a sharded job is one.
+        state: a `HealthState`, or "DAMAGED" where it can't be read.
+        rank: the place of the state among all, the worst first: 0 is DAMAGED, 1 FAILED, and so on.
+        is_trouble: whether somebody has to look.
+        reason: why it has this state.
+        since: since when; None: not known.
+        lag_s: for how many seconds the oldest input has been unread that another job published; 0 if nothing is, None
+            where it reads no other job, or that can't be said.
+    """
+
+    job: str
+    state: str
+    rank: int
+    is_trouble: bool
+    reason: str
+    since: datetime | None = None
+    lag_s: int | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it as plain values."""
+        since = None if self.since is None else to_text(self.since)
+        names = ("job", "rank", "is_trouble", "reason")
+        values = {name: getattr(self, name) for name in names}
+        return {**values, "health": self.state, "since": since, "lag_seconds": self.lag_s}
 
 
 def healths(store: BookmarkStore, listed: ListedJobs | None = None) -> dict[str, HealthVerdict]:
@@ -30,16 +67,53 @@ def healths(store: BookmarkStore, listed: ListedJobs | None = None) -> dict[str,
         store: the store.
         listed: the jobs, where they were looked at before; None: they are looked at now.
     """
-    looked, now = Neighbours.of_listed(store, listed or ListedJobs.of(store)), store.now()
+    found, _ = _judged(store, listed or ListedJobs.of(store))
+    return found | {
+        whole: min((found[shard] for shard in shards), key=lambda each: each.state.rank)
+        for whole, shards in groups_of(found).items()
+    }
+
+
+def health_of_all(store: BookmarkStore) -> list[JobHealth]:
+    """Return the health of each job, the worst first; a sharded job is one, as the worst of its shards."""
+    listed = ListedJobs.of(store)
+    found, behind = _judged(store, listed)
+    each = {job: _damaged(job, redacted(str(why))) for job, why in listed.damaged.items()}
+    each |= {job: _listed(job, verdict, behind[job]) for job, verdict in found.items()}
+    groups = groups_of(each)
+    hidden = {shard for shards in groups.values() for shard in shards}
+    rows = [one for job, one in each.items() if job not in hidden]
+    rows += [_whole(whole, [each[shard] for shard in shards]) for whole, shards in groups.items()]
+    return sorted(rows, key=lambda one: (one.rank, one.job))
+
+
+def _judged(store: BookmarkStore, listed: ListedJobs) -> tuple[dict[str, HealthVerdict], Lags]:
+    looked, now = Neighbours.of_listed(store, listed), store.now()
     behind = readable_lags(looked)
-    found = {job: judge(facts_of(looked.heads[job], now, behind[job])) for job in looked.jobs}
-    return found | _of_sharded(found)
+    return {job: judge(facts_of(looked.heads[job], now, behind[job])) for job in looked.jobs}, behind
 
 
-def _of_sharded(found: Mapping[str, HealthVerdict]) -> dict[str, HealthVerdict]:
-    shards: dict[str, list[HealthVerdict]] = defaultdict(list)
-    for job, verdict in found.items():
-        whole = sharded_name(job)
-        if whole is not None and whole not in found:
-            shards[whole].append(verdict)
-    return {whole: min(verdicts, key=lambda each: each.state.rank) for whole, verdicts in shards.items()}
+def _damaged(job: str, why: str) -> JobHealth:
+    return JobHealth(job, DAMAGED, rank=0, is_trouble=True, reason=why)
+
+
+def _listed(job: str, verdict: HealthVerdict, behind: Iterable[Lag]) -> JobHealth:
+    state = verdict.state
+    return JobHealth(
+        job,
+        state.value,
+        1 + state.rank,
+        state.is_trouble,
+        verdict.reason,
+        verdict.since,
+        _longest(b.seconds for b in behind),
+    )
+
+
+def _whole(job: str, shards: list[JobHealth]) -> JobHealth:
+    worst = min(shards, key=lambda each: each.rank)
+    return replace(worst, job=job, lag_s=_longest(each.lag_s for each in shards))
+
+
+def _longest(seconds: Iterable[int | None]) -> int | None:
+    return max((each for each in seconds if each is not None), default=None)

@@ -20,7 +20,7 @@ from airflow_bookmarks.core.selection.reason import EXCLUDED, UNMATCHED
 from airflow_bookmarks.core.text.count import READ_AGAIN
 from airflow_bookmarks.core.text.instant import to_text
 from airflow_bookmarks.core.text.redaction import redacted
-from airflow_bookmarks.lifecycle.inspect.runs import total
+from airflow_bookmarks.lifecycle.inspect.runs import sum_of, total
 from airflow_bookmarks.lifecycle.state.positions import ContextReader, Waiting, entry_now, left_waiting
 from airflow_bookmarks.sources.files.recorded_plan import left_out
 from airflow_bookmarks.sources.registry import recorded_source
@@ -170,6 +170,13 @@ class PendingInput:
     def is_known(self) -> bool:
         """Whether every context could be planned, and as far as is known there are no others."""
         return self.unknown is None and all(context.unknown is None for context in self.contexts)
+
+    @property
+    def count(self) -> int | None:
+        """How much would be read, in the units of the contexts; None if that is not known of all input."""
+        if not self.is_known:
+            return None
+        return sum_of(None if context.amount is None else context.amount.count for context in self.contexts)
 
     @property
     def is_empty(self) -> bool:

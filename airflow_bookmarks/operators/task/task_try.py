@@ -32,6 +32,7 @@ from airflow_bookmarks.lifecycle.inspect.pending import pending
 from airflow_bookmarks.lifecycle.protocol.finish import side_summary
 from airflow_bookmarks.lifecycle.protocol.lease import RunEnvironment
 from airflow_bookmarks.lifecycle.run.empty import commit_empty, log_pending
+from airflow_bookmarks.lifecycle.state.comparison import RunFigures, past_figures
 from airflow_bookmarks.operators.runtime_zip import runtime_zip
 from airflow_bookmarks.operators.task import metrics
 from airflow_bookmarks.operators.task.attempt import Attempt
@@ -57,7 +58,9 @@ FAILED_PARTITIONS = "failed_partitions"  # the key of an XCom
 
 @dataclass(slots=True)
 class TaskTry:
-    """One try of a task: the operator, and everything known before Spark. `made` is the resulting run."""
+    """One try of a task: the operator, and everything known before Spark. `made` is the resulting run, `seen` what was
+    pending, if that was looked up.
+    """
 
     operator: Submitter
     context: Context
@@ -66,6 +69,7 @@ class TaskTry:
     attempt: Attempt | ShardedAttempt
     settings: Settings
     made: Summary | None = None
+    seen: PendingInput | None = None
 
     @classmethod
     def of(cls, operator: Submitter, context: Context) -> TaskTry:
@@ -134,7 +138,7 @@ class TaskTry:
         if replay is not None:
             self.settings = replace(self.settings, replay=str(replay))
         elif operator.skip_when_empty or operator.conf_for is not None:
-            seen = pending(attempt.store, attempt.job)
+            seen = self.seen = pending(attempt.store, attempt.job)
         attempt.check_free(operator.bookmark_on_conflict)
         if seen is not None and operator.skip_when_empty:
             summary = self._without_spark(seen)
@@ -207,6 +211,8 @@ class TaskTry:
         except BookmarkError as error:  # the task fails by what happened before
             log.warning("bookmark %s: which partitions are left can't be told: %s", self.attempt.job, error)
             return
+        count = sum(len(values) for by_column in left.values() for values in by_column.values())
+        metrics.measure_partitions(self.attempt.job, self.attempt.store.namespace, count)
         if left:
             log.warning("bookmark %s: partitions are left: %s", self.attempt.job, left)
             self.context["ti"].xcom_push(key=FAILED_PARTITIONS, value=left)
@@ -275,9 +281,23 @@ class TaskTry:
         log.info("bookmark %s: committed and published: %s", made.job, made.in_words())
         summary = made.as_dict()
         metrics.measure_run(summary)
+        self._measure_last(made)
         if not made.is_empty:
             self._tell(summary)
         return summary, "empty" if made.is_empty else "committed"
+
+    def _measure_last(self, made: Summary) -> None:
+        """Send what the run did, beside what is usual. That takes a request, so only if metrics go anywhere."""
+        store, first = self.attempt.store, made.first_run_number or made.run_number
+        past: list[RunFigures] = []
+        if metrics.are_sent() and first is not None and not isinstance(self.attempt, ShardedAttempt):
+            try:
+                past = past_figures(store, made.job, first)
+            except BookmarkError as error:  # what was made is committed and published: the task succeeds
+                log.warning("bookmark %s: the run can't be compared with those before it: %s", made.job, error)
+        seen = None if self.seen is None else self.seen.count
+        metrics.measure_last(made.job, store.namespace, RunFigures.of(made), seen, past)
+        metrics.measure_partitions(made.job, store.namespace, 0)
 
     def _tell(self, summary: dict[str, Any]) -> None:
         """Make the event of the asset, which goes out when the task has succeeded."""

@@ -16,12 +16,16 @@ from airflow.sdk import DAG, Asset, AssetAlias
 from airflow.sdk.execution_time.context import OutletEventAccessor
 
 from airflow_bookmarks.airflow_compat import AirflowFailException, event_extra
-from airflow_bookmarks.core.errors import OptionError
+from airflow_bookmarks.core.errors import OptionError, StateCorruptError
+from airflow_bookmarks.core.health.verdict import HealthState
 from airflow_bookmarks.core.job import RunIdentity
 from airflow_bookmarks.files.local import LocalFileSystem
+from airflow_bookmarks.lifecycle.health.listed import JobHealth
 from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
+from airflow_bookmarks.lifecycle.state.comparison import RunFigures
 from airflow_bookmarks.operators.spark_submit import BookmarkSparkSubmitOperator
-from airflow_bookmarks.operators.task import metrics
+from airflow_bookmarks.operators.task import metrics, task_try
+from airflow_bookmarks.operators.task.attempt import Attempt
 from airflow_bookmarks.operators.task.openlineage import WINDOW_FACET, dataset_name
 from airflow_bookmarks.sources.files.options import FileOptions
 from airflow_bookmarks.sources.files.planner import FileSource
@@ -240,7 +244,7 @@ def test_what_is_missing_in_a_sequence_is_a_gauge_that_falls_when_it_comes(world
     for dag_run_id, name, missing in (("1", "part-1", 0), ("2", "part-4", 2), ("3", "part-2", 1)):
         world.shop.put(name, "a")
         play(operator(), context(dag_run_id=dag_run_id), read_parts(dag_run_id))
-        assert backend.gauges == {"bookmark.missing": missing}
+        assert backend.gauges["bookmark.missing"] == missing
     assert {"job": JOB, "namespace": "test", "context": "raw"} in backend.tags
 
 
@@ -252,12 +256,118 @@ def test_documentation_names_what_is_measured_and_nothing_else(backend: Backend)
     metrics.measure_run({**measured, "seconds": steps})
     keys = {"files": None, "bytes": None, "rows": None, "unit": "keys", "count": 2}
     metrics.measure_run({**measured, "contexts": {"rows": keys}, "seconds": {}})
+    metrics.measure_last(JOB, "test", RunFigures(1, 1, 1.0))
+    metrics.measure_partitions(JOB, "test", 0)
+    metrics.measure_health([JobHealth(JOB, "OK", 9, False, "", lag_s=0)], "test")
     page = Path(__file__).parents[3] / "docs" / "operations" / "observability.md"
     rows = [line.split("|")[1] for line in page.read_text().splitlines() if line.startswith("| `bookmark.")]
     names = [re.findall(r"`([^`]+)`", row) for row in rows]
     written = {each if each[0] != "." else row[0].rpartition(".")[0] + each for row in names for each in row}
+    (states,) = {each for each in written if each.endswith("<state>")}
+    written |= {states.replace("<state>", name) for name in ("damaged", *(metrics._name_of(s) for s in HealthState))}
+    written.remove(states)
 
     assert written == {name.split()[0] for name in (*backend.counts, *backend.times, *backend.gauges)}
+
+
+def last(backend: Backend) -> dict[str, float]:
+    """Return what was sent of the last run."""
+    prefix = "bookmark.last."
+    return {name.removeprefix(prefix): v for name, v in backend.gauges.items() if name.startswith(prefix)}
+
+
+def test_last_run_is_compared_with_the_median_of_those_before_it(
+    world: World, backend: Backend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(metrics, "are_sent", lambda: True)
+    for number in range(6):
+        world.shop.put(f"{number}.txt", "a", "b")
+        play(operator(), context(dag_run_id=str(number)), drive_as(world, str(number)))
+    assert last(backend) | {"seconds": 0, "seconds_ratio": 0} == {
+        "pending": 1, "rows": 2, "no_rows": 0, "seconds": 0, "read_ratio": 1, "seconds_ratio": 0,
+    }  # fmt: skip
+    world.shop.put("spike.txt", *map(str, range(20)))
+
+    play(operator(), context(dag_run_id="spike"), drive_as(world, "spike"))
+
+    assert (last(backend)["rows"], last(backend)["read_ratio"]) == (20, 10)
+
+
+def test_past_is_not_read_where_metrics_go_nowhere(
+    world: World, backend: Backend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+
+    def past(*_: object) -> list[RunFigures]:
+        asked.append("past")
+        return []
+
+    monkeypatch.setattr(task_try, "past_figures", past)
+    play(operator(), context(), drive(world))
+    assert asked == []
+
+    monkeypatch.setattr(metrics, "are_sent", lambda: True)
+    play(operator(), context(dag_run_id="2"), drive_as(world, "2"))
+
+    assert asked == ["past"]
+
+
+def test_past_that_can_not_be_read_fails_no_task(
+    world: World, backend: Backend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def damaged(*_: object) -> list[RunFigures]:
+        raise StateCorruptError("run 3 can't be read")
+
+    monkeypatch.setattr(metrics, "are_sent", lambda: True)
+    monkeypatch.setattr(task_try, "past_figures", damaged)
+    world.shop.put("a.txt", "a")
+
+    assert play(operator(), context(), drive(world))["run_number"] == "1"
+    assert last(backend)["read_ratio"] == 1
+
+
+@pytest.mark.parametrize(
+    ("pending", "read", "rows", "no_rows"),
+    [
+        (3, 0, 0, 1),  # the script reads another folder than the last time
+        (None, 3, 0, 1),
+        (3, 3, 9, 0),
+        (0, 0, 0, 0),
+        (3, 3, None, 0),  # nobody counted
+    ],
+)
+def test_no_rows_is_told_only_where_something_was_pending_and_rows_are_counted(
+    backend: Backend, pending: int | None, read: int, rows: int | None, no_rows: int
+) -> None:
+    metrics.measure_last(JOB, "test", RunFigures(read, rows, 1.0), pending)
+
+    assert last(backend)["no_rows"] == no_rows
+    assert last(backend)["pending"] == (read if pending is None else pending)
+
+
+def test_partitions_that_a_task_has_left_are_a_gauge_until_one_succeeds(
+    world: World, backend: Backend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(_: Any) -> None:
+        raise AirflowException("Spark failed")
+
+    left = {"orders": {"region": ["asia", "us"]}}
+    monkeypatch.setattr(Attempt, "partitions_left", lambda self: left)
+    with pytest.raises(AirflowException):
+        play(operator(), context(), fail)
+    assert backend.gauges["bookmark.partitions_failed"] == 2
+
+    play(operator(), context(dag_run_id="2"), drive_as(world, "2"))
+
+    assert backend.gauges["bookmark.partitions_failed"] == 0
+
+
+def test_airflow_without_a_backend_sends_no_metrics(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert not metrics.are_sent()
+
+    monkeypatch.setenv("AIRFLOW__METRICS__OTEL_ON", "True")
+
+    assert metrics.are_sent()
 
 
 def test_airflows_own_stats_take_what_is_measured(world: World) -> None:
