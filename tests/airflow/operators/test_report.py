@@ -353,8 +353,10 @@ def test_partitions_that_a_task_has_left_are_a_gauge_until_one_succeeds(
 
     left = {"orders": {"region": ["asia", "us"]}}
     monkeypatch.setattr(Attempt, "partitions_left", lambda self: left)
+    failing = context()
+    failing["ti"].xcom_push = lambda **_: None
     with pytest.raises(AirflowException):
-        play(operator(), context(), fail)
+        play(operator(), failing, fail)
     assert backend.gauges["bookmark.partitions_failed"] == 2
 
     play(operator(), context(dag_run_id="2"), drive_as(world, "2"))
