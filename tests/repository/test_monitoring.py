@@ -117,7 +117,10 @@ def test_every_rule_has_a_case() -> None:
     assert {*rules()} == {case[0] for case in CASES}
 
 
-@pytest.mark.skipif(PROMTOOL is None, reason="promtool is not on PATH; the test above evaluates the same series")
+@pytest.mark.skipif(
+    PROMTOOL is None,
+    reason="promtool is not on PATH (go get -tool github.com/prometheus/prometheus/cmd/promtool makes it)",
+)
 def test_promtool_sees_each_rule_fire_and_stay_quiet(tmp_path: Path) -> None:
     cases = [(alert, fires, True) for alert, _, fires, _ in CASES]
     cases += [(alert, quiet, False) for alert, _, _, quiet in CASES] + [("BookmarkSlow", QUICK, False)]
