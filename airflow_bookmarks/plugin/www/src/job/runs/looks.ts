@@ -31,7 +31,7 @@ const LOOKS: Record<string, Look> = {
 
 /** Return how a run of some state is drawn. */
 export function lookOf(state: string): Look {
-  return LOOKS[state] ?? "damaged";
+  return (Object.hasOwn(LOOKS, state) && LOOKS[state]) || "damaged";
 }
 
 /** Return the looks of some states, each once, in their order. */

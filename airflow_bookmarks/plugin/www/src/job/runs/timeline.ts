@@ -145,10 +145,6 @@ export function barsOf(runs: readonly RunRow[], ctx: string, axis: Axis | undefi
   });
 }
 
-function lookOf(state: string): Look {
-  return (Object.hasOwn(LOOKS, state) && LOOKS[state]) || "damaged";
-}
-
 function ends(run: RunRow, ctx: string, axis: Axis | undefined, older: readonly RunRow[]): Pick<Bar, "from" | "to"> {
   const { before, after } = run.window[ctx] ?? { before: beganAt(run, ctx, older), after: null };
   const at = (mark: string | null | undefined) => (axis === undefined || mark == null ? undefined : axis.at(mark));
