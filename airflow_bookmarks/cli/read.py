@@ -8,7 +8,6 @@ from airflow_bookmarks.cli.output import with_units
 from airflow_bookmarks.cli.table_details import table_details
 from airflow_bookmarks.cli.verb import HIDE_STATE, JOB, Argument, Verb, VerbContext, positive, print_fields, print_rows
 from airflow_bookmarks.core.errors import OptionError, StateCorruptError
-from airflow_bookmarks.core.text.redaction import redacted
 
 if TYPE_CHECKING:
     import argparse
@@ -74,20 +73,11 @@ def _check(context: VerbContext, args: argparse.Namespace) -> int | None:
 
 def _check_health(context: VerbContext, args: argparse.Namespace) -> int:
     """Print the jobs that somebody has to look at, worst first; return 1 if there is one."""
-    from airflow_bookmarks.lifecycle.health.job import as_row
-    from airflow_bookmarks.lifecycle.health.listed import DAMAGED, healths
-    from airflow_bookmarks.lifecycle.inspect.status import ListedJobs
+    from airflow_bookmarks.lifecycle.health.listed import health_of_all
 
-    listed = ListedJobs.of(context.store)
-    found = healths(context.store, listed)
-    worst = sorted((v.state.rank, job) for job, v in found.items() if v.state.is_trouble)
-    rows = [
-        {"job": job, "health": DAMAGED, "since": None, "reason": redacted(str(why))}
-        for job, why in sorted(listed.damaged.items())
-    ]
-    rows += [{"job": job, **as_row(found[job])} for _, job in worst]
-    print_rows(rows, _HEALTH_COLUMNS, args)
-    return 1 if rows else 0
+    troubled = [job.as_dict() for job in health_of_all(context.store) if job.is_trouble]
+    print_rows([{name: job[name] for name in _HEALTH_COLUMNS} for job in troubled], _HEALTH_COLUMNS, args)
+    return 1 if troubled else 0
 
 
 def _list(context: VerbContext, args: argparse.Namespace) -> None:
