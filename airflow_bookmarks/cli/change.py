@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from airflow_bookmarks.lifecycle.changes.change import Change
 
 _SHOWN_RUNS = 20
+WARNING = "WARNING"  # begins a line that says what is lost
 
 
 # ---- reset, rewind, set, undo, delete: each a Change
@@ -167,6 +168,7 @@ def in_lines(namespace: str, seen: Mapping[str, Any], change: Change) -> list[st
     again = seen["read_again"]
     about = f"job {seen['job']!r} in namespace {namespace!r} (version {seen['version']})"
     lines = [f"{about} {_what(seen, change)}." + ("" if change.clean else " Written data stays.")]
+    lines += _never_read(seen.get("never_read"), change)  # a request that an older version stored has none
     if change.kind != SET_STATE:  # which moves none of them
         lines += [
             f"  {ctx}: watermark {in_words(m['before'])} -> {in_words(m['after'])}"
@@ -179,7 +181,6 @@ def in_lines(namespace: str, seen: Mapping[str, Any], change: Change) -> list[st
     if seen.get("moved"):
         lines.append(f"  below {seen['moved']['to']}: {_moved(seen['moved'])}")
     lines.append(f"  read again: {amount(again)}")
-    lines += _never_read(seen.get("never_read"), change)  # a request that an older version stored has none
     if seen.get("unreadable_runs"):
         lines.append(f"  can't be read, and is not counted: runs {', '.join(seen['unreadable_runs'])}")
     removed = removed_in_words(seen)
@@ -199,18 +200,18 @@ def _never_read(never: Mapping[str, Any] | None, change: Change) -> list[str]:
         return []
     if never["files"] is None:
         lines = [
-            f"  WARNING: NEVER READ, and how much is NOT KNOWN ({never['unknown']}): whatever context {change.ctx!r} "
+            f"  {WARNING}: NEVER READ, and how much is NOT KNOWN ({never['unknown']}): whatever context {change.ctx!r} "
             "has not read yet counts as read, and its rows are LOST to this job"
         ]
     else:
         unread = files_and_bytes(never["files"], never["bytes"])
         lines = [
-            f"  WARNING: NEVER READ: {unread} that context {change.ctx!r} has not read yet count as read, and no run "
+            f"  {WARNING}: NEVER READ: {unread} that context {change.ctx!r} has not read yet count as read, and no run "
             "will ever read them: their rows are LOST to this job"
         ]
     if never["runs"]:
-        lines.append(f"  WARNING: NEVER READ: upstream runs {', '.join(map(str, never['runs'][:_SHOWN_RUNS]))}")
-    lines += [f"  WARNING: consumer {name} will not see what would have come of it" for name in never["consumers"]]
+        lines.append(f"  {WARNING}: NEVER READ: upstream runs {', '.join(map(str, never['runs'][:_SHOWN_RUNS]))}")
+    lines += [f"  {WARNING}: consumer {name} will not see what would have come of it" for name in never["consumers"]]
     return lines
 
 

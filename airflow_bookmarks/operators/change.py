@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from airflow.sdk import BaseOperator, BaseOperatorLink, Context, XComArg
 
 from airflow_bookmarks.airflow_compat import AirflowFailException
-from airflow_bookmarks.cli.change import in_lines
+from airflow_bookmarks.cli.change import WARNING, in_lines
 from airflow_bookmarks.core.errors import (
     ApprovalError,
     ChangedMeanwhileError,
@@ -242,7 +242,8 @@ class BookmarkChangeOperator(BaseOperator):
         told = (preview_job(store, job, change) if is_sharded else preview(store, job, change)).as_dict()
         seen = _shown(hidden(told) if hook.hides_state else told)
         for line in in_lines(store.namespace, seen, change):
-            log.info("bookmark %s: %s", job, line.strip())
+            level = logging.WARNING if line.strip().startswith(WARNING) else logging.INFO
+            log.log(level, "bookmark %s: %s", job, line.strip())
         return seen
 
     def _is_met(self, context: Context, seen: dict[str, Any]) -> bool:

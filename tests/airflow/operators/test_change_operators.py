@@ -101,13 +101,18 @@ def test_rewind_to_a_watermark_keeps_what_is_at_or_below_it(world: World) -> Non
     assert BookmarkRewindOperator(**WHY, to_watermark=mark).execute(told())["to_run"] == 1
 
 
-def test_set_puts_a_context_where_no_run_left_it(world: World) -> None:
+def test_set_puts_a_context_where_no_run_left_it_and_warns_of_what_is_never_read(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
     runs(world, 1)
     world.shop.put("late.txt", "late")
 
     BookmarkSetOperator(**WHY, ctx="raw", value="now").execute(told())
 
     assert world.shop.run("copy")[0] == []
+    (warned,) = [each.getMessage() for each in caplog.records if "NEVER READ" in each.getMessage()]
+    assert "1 file, 5 bytes that context 'raw' has not read yet" in warned
+    assert {each.levelname for each in caplog.records if "NEVER READ" in each.getMessage()} == {"WARNING"}
 
 
 def test_set_state_sets_any_json_value_and_its_preview_is_in_the_log(
