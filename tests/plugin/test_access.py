@@ -27,6 +27,8 @@ BODIES: dict[str, dict[str, Any]] = {
     "/jobs/{job}/preview": {"kind": "reset"},
     "/jobs/{job}/changes": {"kind": "reset", **_SURE},
     "/jobs/{job}/protection": _REASON,
+    "/jobs/{job}/backfill/preview": {},
+    "/jobs/{job}/backfill": {**_REASON, "expected_versions": {}, "confirm": "flights.clean"},
     "/jobs/{job}/unlock": {**_REASON, "held_by": "flights/manual__1/clean", "confirm": "flights.clean"},
     "/jobs/{job}/ownership/preview": _SHARE,
     "/jobs/{job}/shards/preview": {"kind": "reset"},
@@ -55,7 +57,7 @@ def _state(world: World) -> str:
 def test_every_route_asks_for_a_login(site: Site) -> None:
     routes = site.routes()
 
-    assert len(routes) == 22
+    assert len(routes) == 24
     assert {_ask(site, None, method, path) for method, path in routes} == {401}
 
 

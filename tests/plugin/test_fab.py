@@ -64,6 +64,8 @@ _BODIES: Mapping[str, Mapping[str, Any]] = {
     "/preview": {"kind": "reset"},
     "/changes": {"kind": "reset", **_SURE},
     "/protection": {"reason": "asked for"},
+    "/backfill/preview": {},
+    "/backfill": {"reason": "asked for", "expected_versions": {}, "confirm": ""},
     "/unlock": {"reason": "asked for", "held_by": "nobody/at/all", "confirm": ""},
     "/shards/preview": {"kind": "reset"},
     "/shards/changes": {"kind": "reset", **_SURE},
@@ -136,7 +138,7 @@ def _state(world: World) -> str:
 
 
 def test_logged_out_every_route_answers_401(house: House) -> None:
-    assert len(house.routes) == 22
+    assert len(house.routes) == 24
     assert {house.ask(None, method, path)[0] for method, path in house.routes} == {401}
 
 

@@ -7,6 +7,7 @@ import re
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
+from airflow_bookmarks.sources.upstream.source import UpstreamSource
 from tests.ui.conftest import Visitors
 from tests.ui.server import Server
 from tests.ui.visit import Visit
@@ -211,6 +212,29 @@ def test_job_is_unlocked_from_a_driver_that_is_known_to_be_dead(visitors: Visito
     close(dialog)
     changes = come.page.get_by_role("group", name="Change this job")
     expect(changes.get_by_role("button", name="Unlock", exact=True)).to_have_count(0)
+
+
+def test_job_goes_back_with_what_reads_it_by_one_plan(visitors: Visitors, world: World) -> None:
+    root, reader = "trials.root", "trials.reader"
+    for number in range(2):
+        world.arrive(world.folder(root))
+        world.run(root)
+        world.run(reader, reads={"raw": UpstreamSource(world.store, reader, root)})
+        assert world.store.head(reader).run_number == number + 1
+    before = world.store.head(root).run_number
+    dialog = begin(visitors(), root, "Backfill")
+    dialog.get_by_label("Keep runs up to and including").fill(str(before - 1))
+    preview = dialog.get_by_test_id("change-preview")
+    plan = preview.get_by_role("table", name="Jobs that go back, in this order")
+    expect(plan.get_by_role("row")).to_have_count(3)
+    expect(plan.get_by_role("row").nth(1)).to_contain_text(root)
+    expect(plan.get_by_role("row").nth(2)).to_contain_text(f"{root} (up to run {before - 1})")
+    expect(preview.get_by_text("2 jobs", exact=True)).to_be_visible()
+
+    confirm(dialog, root, "Take 2 jobs back")
+
+    expect(done(dialog)).to_contain_text(f"{root}, {reader} went back")
+    assert (world.store.head(root).epoch, world.store.head(reader).epoch) == (2, 2)
 
 
 # ---- two people

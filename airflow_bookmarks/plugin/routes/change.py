@@ -32,6 +32,9 @@ router = APIRouter(tags=["changing"], dependencies=[Depends(same_origin)])
 
 _T = TypeVar("_T")
 
+# Of a result, what an answer has in its words alone.
+_SAID = ("by_shard", "held_by", "attempt", "went_back", "dag_runs")
+
 RequestId = Annotated[str, Path(max_length=100, pattern=r"^[0-9A-Za-z]+$")]
 
 
@@ -257,12 +260,23 @@ def answer_of(
         if name in result
     }
     is_noted = _note(event or f"bookmark.{result['change']}", found, person, {**details, **kept})
-    shown = {name: value for name, value in result.items() if name not in ("by_shard", "held_by", "attempt")}
+    shown = {name: value for name, value in result.items() if name not in _SAID}
     return Changed(**shown, said=_in_words(result), audited=is_noted)
+
+
+def note_change(event: str, found: Owned, person: Person, details: dict[str, Any]) -> bool:
+    """Note a change in Airflow's log; say whether that was possible."""
+    return _note(event, found, person, details)
 
 
 def _note(event: str, found: Owned, person: Person, details: dict[str, Any]) -> bool:
     return note(event, owner=person.name, job=found.key, dag_id=found.dag_id, task_id=found.task_id, details=details)
+
+
+def _backfill_in_words(result: dict[str, Any]) -> str:
+    went, dags = result["went_back"], [each["dag_id"] for each in result["dag_runs"] if each["dag_id"] is not None]
+    said = f"backfill of job {result['job']!r} is made: {', '.join(went) or 'no job'} went back"
+    return f"{said}; trigger then, in this order: {', '.join(dags)}" if dags else said
 
 
 def _details_of(spec: Change) -> dict[str, Any]:
@@ -284,6 +298,8 @@ def _in_words(result: dict[str, Any]) -> str:
         which = f" in {result['shards']} of its virtual shards" if result.get("shards") else ""
         also = f", and may be run by {shared} too" if shared else ""
         return f"job {job!r} belongs to DAG {result['owner']!r}{which}{also}"
+    if kind == "backfill":
+        return _backfill_in_words(result)
     if kind == "unlock":
         return f"job {job!r} is no longer held by {result['held_by']!r}, whose run can't commit; the next run may begin"
     undone, clean, sinks = result["undone_run_count"], result["files_to_clean"], result["outputs_to_clean"]

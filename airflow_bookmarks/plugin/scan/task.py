@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_bookmarks.core.errors import BookmarkError, LookRefusedError, TooLargeHereError
 from airflow_bookmarks.core.text.identity import Identity
+from airflow_bookmarks.lifecycle.backfill.carry_out import carry_out
+from airflow_bookmarks.lifecycle.backfill.plan import plan_backfill, roots_at
 from airflow_bookmarks.lifecycle.changes.approval import approve, find_request, request
 from airflow_bookmarks.lifecycle.changes.change import Change, apply
 from airflow_bookmarks.lifecycle.changes.naming import delete
@@ -66,6 +68,27 @@ def _change_shards(
     return change_shards(store, job, shards, _change_of(change), **given).as_dict()
 
 
+def _plan_backfill(
+    store: BookmarkStore, job: str, to: str | None, clean: bool, leave: Sequence[str], keep: Sequence[str], force: bool
+) -> dict[str, Any]:
+    roots = roots_at(store, [job], to, clean=clean)
+    return plan_backfill(store, roots, leave=leave, keep=keep, force=force).as_dict()
+
+
+def _backfill(
+    store: BookmarkStore,
+    job: str,
+    how: Mapping[str, Any],
+    expected_versions: Mapping[str, int],
+    reason: str,
+    who: Mapping[str, Any],
+) -> dict[str, Any]:
+    roots = roots_at(store, [job], how["to"], clean=how["clean"])
+    plan = plan_backfill(store, roots, leave=how["leave"], keep=how["keep"], force=how["force"])
+    plan.check_versions(expected_versions)  # and so those on which rights were asked, and no others
+    return carry_out(store, plan, reason=reason, who=Identity(**who).signature, force=how["force"]).as_dict()
+
+
 def _request(
     store: BookmarkStore,
     job: str,
@@ -111,6 +134,8 @@ TASKS: Mapping[str, Callable[..., Any]] = {
     "change": _change,
     "preview_shards": _preview_shards,
     "change_shards": _change_shards,
+    "plan_backfill": _plan_backfill,
+    "backfill": _backfill,
     "request": _request,
     "approve": _approve,
 }

@@ -61,5 +61,9 @@ export type ShardedSpec = Schemas["ResetSpec"] | Schemas["ShardedRewindSpec"];
 /** The same as it is made. */
 export type ShardedBody = Schemas["Reset"] | Schemas["ShardedRewind"];
 export type ShardedPreview = Schemas["ShardedPreview"];
+export type BackfillSpec = Schemas["BackfillSpec"];
+export type BackfillBody = Schemas["BackfillBody"];
+export type BackfillPreview = Schemas["BackfillPreview"];
+export type BackfillStep = Schemas["BackfillStepRow"];
 /** A change of an owner as it is made. */
 export type OwnerBody = Schemas["Share"] | Schemas["Unshare"] | Schemas["HandOver"];

@@ -7,7 +7,17 @@ import {
   useQueryClient,
 } from "@tanstack/react-query";
 import client, { ApiError, take } from "./client";
-import type { ChangeBody, ChangeSpec, OwnerBody, OwnerSpec, RequestBody, ShardedBody, ShardedSpec } from "./model";
+import type {
+  BackfillBody,
+  BackfillSpec,
+  ChangeBody,
+  ChangeSpec,
+  OwnerBody,
+  OwnerSpec,
+  RequestBody,
+  ShardedBody,
+  ShardedSpec,
+} from "./model";
 import type { paths } from "./schema";
 import * as shapes from "./shape";
 
@@ -218,6 +228,34 @@ export function useShardedChange(job: string) {
   return useMutation({
     mutationFn: (body: ShardedBody) =>
       take(client.POST("/api/v1/jobs/{job}/shards/changes", { params: { path: { job } }, body }), shapes.CHANGED),
+    onSettled: useForgetting(job),
+  });
+}
+
+/** What a backfill would do, to a job and to everything downstream of it; made once, as `usePreview`. */
+export function useBackfillPreview(job: string, spec: BackfillSpec | undefined) {
+  return useQuery({
+    queryKey: ["preview of the backfill", job, spec],
+    queryFn:
+      spec === undefined
+        ? skipToken
+        : ({ signal }) =>
+            take(
+              client.POST("/api/v1/jobs/{job}/backfill/preview", { params: { path: { job } }, body: spec, signal }),
+              shapes.BACKFILL_PREVIEW,
+            ),
+    gcTime: 0,
+    staleTime: Number.POSITIVE_INFINITY,
+    refetchOnReconnect: false,
+    refetchOnWindowFocus: false,
+  });
+}
+
+/** Take a job back with everything downstream of it. */
+export function useBackfill(job: string) {
+  return useMutation({
+    mutationFn: (body: BackfillBody) =>
+      take(client.POST("/api/v1/jobs/{job}/backfill", { params: { path: { job } }, body }), shapes.CHANGED),
     onSettled: useForgetting(job),
   });
 }

@@ -1,4 +1,5 @@
 import type {
+  BackfillPreview,
   Changed,
   EventList,
   FileList,
@@ -38,6 +39,12 @@ export type Shape<T> = { readonly [K in keyof T as null extends T[K] ? never : K
  * What the page relies on in each answer: enough to tell an answer of this API from that of another version, or of another
  * server. The rest is the business of the types that are made from the API's document.
  */
+export const BACKFILL_PREVIEW: Shape<BackfillPreview> = {
+  steps: "list",
+  unaffected: "list",
+  left_out: "list",
+  versions: "object",
+};
 export const CHANGED: Shape<Changed> = { said: "text", audited: "boolean", watermarks: "object" };
 export const EVENTS: Shape<EventList> = { events: "list", total: "number" };
 export const FILES: Shape<FileList> = { files: "list", total: "number", unlisted: "object" };

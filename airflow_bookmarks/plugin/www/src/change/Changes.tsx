@@ -1,6 +1,7 @@
 import { Button, HStack, Text } from "@chakra-ui/react";
 import { useRef, useState } from "react";
 import type { Job, RunRow } from "../api/model";
+import { BackfillDialog } from "./BackfillDialog";
 import { ChangeDialog } from "./ChangeDialog";
 import type { Kind } from "./changeSpec";
 import { OwnerDialog } from "./OwnerDialog";
@@ -16,11 +17,13 @@ interface ChangesProps {
   onPicked: (run: RunRow | undefined) => void;
 }
 
-type Opened = Kind | OwnerKind | "protection" | "unlock";
+type Opened = Kind | OwnerKind | "protection" | "unlock" | "backfill";
 
 /** What can be changed of a job: each button opens a dialog that shows what it would do first. */
 export function Changes({ job, picked, onPicked }: ChangesProps) {
   const [chosen, setChosen] = useState<Opened>();
+  // Who is to lose the job stays who it was when that was asked for: once it is done nobody holds it, or another run.
+  const [holder, setHolder] = useState<Job["holder"]>();
   const opener = useRef<HTMLButtonElement>(null);
   if (!job.may_change) return <Text color="fg.muted">{notAllowed(job)}</Text>;
   const kinds = job.is_deleted ? (["undo"] as const) : KINDS.filter((kind) => isOffered(kind, job));
@@ -45,6 +48,7 @@ export function Changes({ job, picked, onPicked }: ChangesProps) {
             title={MEANS[kind]}
             onClick={(event) => {
               opener.current = event.currentTarget;
+              setHolder(job.holder);
               setChosen(kind);
             }}
           >
@@ -53,8 +57,9 @@ export function Changes({ job, picked, onPicked }: ChangesProps) {
         ))}
       </HStack>
       {opened === "protection" && <ProtectDialog job={job} opener={opener} onClosed={close} />}
-      {opened === "unlock" && job.holder != null && (
-        <UnlockDialog job={job} holder={job.holder} opener={opener} onClosed={close} />
+      {opened === "backfill" && <BackfillDialog job={job} opener={opener} onClosed={close} />}
+      {opened === "unlock" && holder != null && (
+        <UnlockDialog job={job} holder={holder} opener={opener} onClosed={close} />
       )}
       {isOwnerKind(opened) && <OwnerDialog job={job} kind={opened} opener={opener} onClosed={close} />}
       {isSharded && (opened === "reset" || opened === "rewind") && (
@@ -70,6 +75,7 @@ export function Changes({ job, picked, onPicked }: ChangesProps) {
 const KINDS = [
   "reset",
   "rewind",
+  "backfill",
   "set",
   "undo",
   "unlock",
@@ -80,15 +86,17 @@ const KINDS = [
   "delete",
 ] as const;
 
+const UNLIKE: ReadonlySet<Opened> = new Set(["protection", "unlock", "backfill"]);
+
 function isPreviewed(kind: Opened | undefined): kind is Kind {
-  return kind !== undefined && kind !== "protection" && kind !== "unlock" && !isOwnerKind(kind);
+  return kind !== undefined && !UNLIKE.has(kind) && !isOwnerKind(kind);
 }
 
 function isOwnerKind(kind: Opened | undefined): kind is OwnerKind {
   return kind === "share" || kind === "unshare" || kind === "hand-over";
 }
 
-const OF_SHARDS: ReadonlySet<Opened> = new Set(["reset", "rewind", "share", "unshare", "hand-over"]);
+const OF_SHARDS: ReadonlySet<Opened> = new Set(["reset", "rewind", "backfill", "share", "unshare", "hand-over"]);
 
 /** A job of no DAG is nobody's to share, and what is not shared can't be taken back. */
 function isOffered(kind: Opened, job: Job): boolean {
@@ -104,6 +112,7 @@ const NAMES: Record<Opened, string> = {
   reset: "Reset",
   rewind: "Rewind",
   set: "Set",
+  backfill: "Backfill",
   undo: "Undo",
   unlock: "Unlock",
   protection: "Protect",
@@ -117,6 +126,7 @@ const MEANS: Record<Opened, string> = {
   reset: "go back to before the first run",
   rewind: "go back to where an earlier run ended",
   set: "move one context to now, to a time or to a run of its upstream",
+  backfill: "go back together with everything downstream",
   undo: "reverse the last change",
   unlock: "take the job from a run whose driver is dead",
   protection: "require a second person to approve changes",

@@ -1,12 +1,12 @@
-import { Field, Input, Stack, Text } from "@chakra-ui/react";
+import { Stack, Text } from "@chakra-ui/react";
 import { type RefObject, useState } from "react";
 import type { Job, ShardedPreview, ShardedSpec } from "../api/model";
 import { useShardedChange, useShardedPreview } from "../api/queries";
-import { useSettledText } from "../parts/useSettledText";
 import { CleanChoice } from "./CleanChoice";
 import { ContextChoice } from "./ContextChoice";
 import { useChangeForm } from "./changeForm";
 import { lackOfClean } from "./changeSpec";
+import { PointField } from "./PointField";
 import { PreviewedDialog } from "./PreviewedDialog";
 import { ShardedPreviewView } from "./ShardedPreviewView";
 import { type ShardedDraft, type ShardedKind, shardedActionName, shardedBody, shardedSpecOf } from "./sharded";
@@ -74,7 +74,10 @@ function Choice({ job, draft, onDraft }: ChoiceProps) {
       {draft.kind === "reset" ? (
         <Text>Each virtual shard goes back to before its first run: the next runs read everything.</Text>
       ) : (
-        <PointField typed={draft.to} onTyped={(to) => onDraft({ to })} />
+        <PointField typed={draft.to} onTyped={(to) => onDraft({ to })}>
+          A run id such as dag/dag run/task, which covers all mapped tasks; or a time with a time zone, such as
+          2026-11-19T08:00:00Z, which keeps each shard's runs committed by then. Run numbers differ by shard.
+        </PointField>
       )}
       {known.length > 0 && (
         <ContextChoice known={known} chosen={draft.contexts} onChosen={(contexts) => onDraft({ contexts })} />
@@ -88,30 +91,6 @@ function Choice({ job, draft, onDraft }: ChoiceProps) {
         onClean={(clean) => onDraft({ clean })}
       />
     </Stack>
-  );
-}
-
-function PointField({ typed, onTyped }: { typed: string; onTyped: (text: string) => void }) {
-  const [text, setText] = useSettledText(typed, onTyped);
-  return (
-    <Field.Root required>
-      <Field.Label>
-        Keep runs up to and including <Field.RequiredIndicator />
-      </Field.Label>
-      <Input
-        data-first
-        autoCapitalize="off"
-        autoComplete="off"
-        autoCorrect="off"
-        spellCheck={false}
-        value={text}
-        onChange={(event) => setText(event.currentTarget.value)}
-      />
-      <Field.HelperText wordBreak="break-word">
-        A run id such as dag/dag run/task, which covers all mapped tasks; or a time with a time zone, such as
-        2026-11-19T08:00:00Z, which keeps each shard's runs committed by then. Run numbers differ by shard.
-      </Field.HelperText>
-    </Field.Root>
   );
 }
 

@@ -16,7 +16,9 @@ const COLUMNS = [
 export function ShardedPreviewView({ seen }: { seen: ShardedPreview }) {
   return (
     <>
-      {seen.written_twice.length > 0 && <Twice targets={seen.written_twice} unknown={seen.written_twice_unknown} />}
+      {seen.written_twice.length > 0 && (
+        <TwiceAlert targets={seen.written_twice} unknown={seen.written_twice_unknown} />
+      )}
       <Facts facts={shardedFactsOf(seen)} />
       {seen.shards > 0 && (
         <Box maxH="14rem" overflowY="auto">
@@ -36,7 +38,8 @@ export function ShardedPreviewView({ seen }: { seen: ShardedPreview }) {
   );
 }
 
-function Twice({ targets, unknown }: { targets: readonly string[]; unknown: readonly string[] }) {
+/** Warn of targets that would hold rows twice. */
+export function TwiceAlert({ targets, unknown }: { targets: readonly string[]; unknown: readonly string[] }) {
   return (
     <Alert.Root status="error" role="alert">
       <Alert.Indicator />

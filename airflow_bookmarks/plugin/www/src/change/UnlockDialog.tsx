@@ -20,9 +20,7 @@ interface UnlockDialogProps {
 }
 
 /** Take a job from a run whose driver is known to be dead. */
-export function UnlockDialog({ job, holder: present, opener, onClosed }: UnlockDialogProps) {
-  // Who is to lose the job stays who it was when this was opened: another run may hold it by now.
-  const [holder] = useState(present);
+export function UnlockDialog({ job, holder, opener, onClosed }: UnlockDialogProps) {
   const [reason, setReason] = useState("");
   const [typed, setTyped] = useState("");
   const unlock = useUnlock(job.job);

@@ -1,0 +1,113 @@
+import { describe, expect, it } from "vitest";
+import type { BackfillPreview, BackfillStep } from "../api/model";
+import {
+  backfillBody,
+  backfillFactsOf,
+  backfillName,
+  backfillSpecOf,
+  becauseInWords,
+  lacksOf,
+  whereInWords,
+} from "./backfill";
+
+const DRAFT = { isFromStart: false, to: " 2 ", clean: true, leave: ["mail"], keep: ["prices"], force: false };
+
+const step = (job: string, more: Partial<BackfillStep> = {}): BackfillStep => ({
+  job,
+  dag_id: "shop",
+  task_id: job,
+  change: "rewind",
+  to_run: 2,
+  clean: true,
+  because: {},
+  refused: null,
+  stands: false,
+  seconds: 60,
+  undone_run_count: 2,
+  read_again: { files: 2, bytes: 10, rows: null, amounts: {} },
+  files_to_clean: 2,
+  outputs_to_clean: 0,
+  written_twice: [],
+  holder: null,
+  ...more,
+});
+
+const plan = (steps: BackfillStep[], more: Partial<BackfillPreview> = {}): BackfillPreview => ({
+  job: "clean",
+  steps,
+  refused_jobs: 0,
+  undone_run_count: 4,
+  read_again: { files: 4, bytes: 20, rows: null, amounts: {} },
+  files_to_clean: 4,
+  outputs_to_clean: 0,
+  seconds: 120,
+  unaffected: [],
+  left_out: [],
+  dag_runs: [
+    { dag_id: "shop", jobs: ["clean"] },
+    { dag_id: null, jobs: ["mail"] },
+  ],
+  versions: { clean: 4 },
+  ...more,
+});
+
+describe("a backfill", () => {
+  it("goes to a point, or to before the first run", () => {
+    expect(backfillSpecOf(DRAFT)).toEqual({
+      value: { to: "2", clean: true, leave: ["mail"], keep: ["prices"], force: false },
+    });
+    expect(backfillSpecOf({ ...DRAFT, isFromStart: true })).toMatchObject({ value: { to: null } });
+    expect(backfillSpecOf({ ...DRAFT, to: " " })).toEqual({ lacks: "the last run to keep" });
+  });
+
+  it("keeps no output apart where none is removed", () => {
+    expect(backfillSpecOf({ ...DRAFT, clean: false })).toMatchObject({ value: { keep: [] } });
+  });
+
+  it("is made by the versions that were looked at", () => {
+    const spec = { to: "2", clean: true, leave: [], keep: [], force: false };
+    const sure = { reason: " bad delivery ", typed: "clean", force: false };
+    expect(backfillBody(spec, "clean", sure, plan([step("clean")]))).toEqual({
+      ...spec,
+      reason: "bad delivery",
+      confirm: "clean",
+      expected_versions: { clean: 4 },
+    });
+  });
+
+  it("is named by how many jobs move", () => {
+    expect(backfillName(undefined)).toBe("Backfill");
+    expect(backfillName(plan([step("clean", { stands: true }), step("mail")]))).toBe("Take 1 job back");
+  });
+
+  it("is not made while a job can't go back, or none has to", () => {
+    expect(lacksOf(plan([step("clean"), step("mail")]))).toEqual([]);
+    expect(lacksOf(plan([step("clean"), step("mail", { refused: "is protected" })]))).toEqual([
+      "a way for mail to go back, or to leave it out",
+    ]);
+    expect(lacksOf(plan([step("clean", { stands: true })]))).toEqual(["a job to take back"]);
+  });
+});
+
+describe("a plan", () => {
+  it("says its sums, what stays, and what to trigger", () => {
+    const facts = backfillFactsOf(plan([step("clean")], { unaffected: ["other"], left_out: ["mail"] }));
+    expect(facts.map(({ label, says }) => `${label}: ${says}`)).toEqual([
+      "Jobs: 1 job",
+      "Runs undone: 4 runs",
+      "Read again: 4 files, 20 B, rows not counted",
+      "Expected time: 2 min",
+      "Removed: 4 files, by the next runs. This can't be undone.",
+      "Trigger then, in this order: shop",
+      "Run then by hand: mail",
+    ]);
+    expect(facts[0]?.note).toBe("unaffected: other; left out: mail");
+  });
+
+  it("says where each job goes back to, and why", () => {
+    expect(whereInWords(step("clean"))).toBe("run 2");
+    expect(whereInWords(step("clean", { to_run: null, stands: true }))).toBe("before its first run: already there");
+    expect(becauseInWords(step("clean"))).toBe("asked for");
+    expect(becauseInWords(step("mail", { because: { report: 2 } }))).toBe("report (up to run 2)");
+  });
+});
