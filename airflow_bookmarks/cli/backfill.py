@@ -7,7 +7,7 @@ import math
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from airflow_bookmarks.cli.change import confirm, say_aside
+from airflow_bookmarks.cli.change import WARNING, confirm, say_aside
 from airflow_bookmarks.cli.output import amount, as_json, as_table
 from airflow_bookmarks.cli.shards import removed_in_words
 from airflow_bookmarks.cli.verb import (
@@ -54,7 +54,7 @@ def _backfill(context: VerbContext, args: argparse.Namespace) -> None:
     if not planned.refused:  # else it is refused at once, with the reasons
         confirm(args)
     who = context.find_identity().signature
-    print_fields(carry_out(context.store, planned, reason=args.reason, who=who, force=args.force).as_dict(), args)
+    print_fields(carry_out(context.store, planned, reason=args.reason, who=who).as_dict(), args)
 
 
 def plan_in_lines(told: Mapping[str, Any]) -> list[str]:
@@ -66,6 +66,7 @@ def plan_in_lines(told: Mapping[str, Any]) -> list[str]:
     if removed:
         lines.append(f"removed by the next runs: {removed}; there is no undo after that")
     lines += _time_and_cost(told)
+    lines += [f"{WARNING}: {step['job']}: {doubt}" for step in steps for doubt in step["doubts"]]
     lines += [f"would hold rows twice: {target} (of {step['job']})" for step in steps for target in _twice(step)]
     if told["unaffected"]:
         lines.append(f"have read nothing of it, and stay: {', '.join(told['unaffected'])}")
@@ -80,7 +81,8 @@ def _row(step: Mapping[str, Any]) -> dict[str, Any]:
     seen = step["preview"]
     where = "before its first run" if step["to_run"] is None else f"run {step['to_run']}"
     because = ", ".join(f"{job} (run {number})" for job, number in step["because"].items())
-    row: dict[str, Any] = {"job": step["job"], "goes back to": where, "because of": because or "asked for"}
+    why = because or ("asked for" if step["is_root"] else "what undone runs left")
+    row: dict[str, Any] = {"job": step["job"], "goes back to": where, "because of": why}
     if step["stands"]:
         return {**row, "goes back to": f"{where}: is there already"}
     if seen is None:

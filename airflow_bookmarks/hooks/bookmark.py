@@ -511,9 +511,9 @@ class BookmarkHook(BaseHook):
         """
         from airflow_bookmarks.lifecycle.backfill.carry_out import carry_out
 
-        plan, force = self._plan(jobs, to, **how), how.get("force", False)
+        plan = self._plan(jobs, to, **how)
         plan.check_versions(expected_versions)
-        return carry_out(self.get_conn(), plan, reason=reason, who=who or _who(), force=force).as_dict()
+        return carry_out(self.get_conn(), plan, reason=reason, who=who or _who()).as_dict()
 
     def _plan(
         self,

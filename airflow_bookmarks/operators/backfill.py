@@ -10,6 +10,7 @@ from airflow.sdk import BaseOperator, BaseOperatorLink, Context
 
 from airflow_bookmarks.airflow_compat import AirflowFailException
 from airflow_bookmarks.cli.backfill import plan_in_lines
+from airflow_bookmarks.cli.change import WARNING
 from airflow_bookmarks.core.errors import (
     JobUnknownError,
     NameInvalidError,
@@ -114,10 +115,10 @@ class BookmarkBackfillOperator(BaseOperator):
             plan = self._plan(store, done)
         told = plan.as_dict(shown=hidden if hook.hides_state else dict)
         for line in plan_in_lines(told):
-            log.info("backfill: %s", line)
+            log.log(logging.WARNING if line.startswith(WARNING) else logging.INFO, "backfill: %s", line)
         if self.is_dry_run:
             return told
-        return carry_out(store, plan, reason=self.reason, who=series.mark, force=self.force).as_dict()
+        return carry_out(store, plan, reason=self.reason, who=series.mark).as_dict()
 
     def _plan(self, store: BookmarkStore, done: Collection[str]) -> BackfillPlan:
         names = [self.job] if isinstance(self.job, str) else list(self.job)

@@ -16,11 +16,10 @@ from typing import TYPE_CHECKING, Any
 from airflow_bookmarks.core.errors import (
     BackfillStoppedError,
     BookmarkError,
-    ChangedMeanwhileError,
     ChangeRefusedError,
 )
-from airflow_bookmarks.core.head import Head
 from airflow_bookmarks.core.rules.audit import check_reason, check_who
+from airflow_bookmarks.lifecycle.backfill.plan import plan_again
 from airflow_bookmarks.lifecycle.changes.change import ChangeOutcome, apply
 
 if TYPE_CHECKING:
@@ -56,16 +55,13 @@ class BackfillOutcome:
         }
 
 
-def carry_out(
-    store: BookmarkStore, plan: BackfillPlan, *, reason: str, who: str, force: bool = False
-) -> BackfillOutcome:
+def carry_out(store: BookmarkStore, plan: BackfillPlan, *, reason: str, who: str) -> BackfillOutcome:
     """Take the jobs of a plan back, each at the version that was looked at.
 
     Args:
         store: the store.
-        plan: as `plan_backfill` has made it, with the same `force`.
+        plan: as `plan_backfill` has made it.
         reason, who: for the audit event of each job.
-        force: also under a lease: the run that holds a job is fenced.
 
     Raises:
         OptionError: no reason. ChangeRefusedError: the plan says of a job that it can't go back. ChangedMeanwhileError:
@@ -81,7 +77,13 @@ def carry_out(
         version = plan.versions[step.job]
         try:
             made[step.job] = apply(
-                store, step.job, step.change, reason=reason, who=who, force=force, expected_version=version
+                store,
+                step.job,
+                step.change,
+                reason=reason,
+                who=who,
+                force=plan.request.force,
+                expected_version=version,
             )
         except BookmarkError as error:
             left = [each.job for each in wanted if each.job not in made]
@@ -99,14 +101,5 @@ def _check(store: BookmarkStore, plan: BackfillPlan) -> None:
             f"{len(plan.refused)} of {len(plan.steps)} jobs can't go back, so none did. Nothing was changed. Leave out "
             f"a job (--leave), keep what it published (--keep), or see to it first. {why}"
         )
-    heads = store.heads_or_damage(list(plan.versions))
-    moved = [
-        job
-        for job, version in plan.versions.items()
-        if not isinstance(head := heads.get(job), Head) or head.version != version
-    ]
-    if moved:
-        raise ChangedMeanwhileError(
-            f"{', '.join(map(repr, moved))} changed since the backfill was planned. Nothing was changed. Look again "
-            "and decide anew."
-        )
+    # Another reader may have come since, which has no version in this plan.
+    plan_again(store, plan.request).check_versions(plan.versions)

@@ -1,8 +1,9 @@
 """Plan a backfill: take jobs back, and with each of them all jobs that have read what its undone runs published.
 
     roots       the jobs that a person takes back, each by a rewind or a reset
-    downstream  each reader goes back to its newest run that has read nothing of what is undone above it, and before its
-                first run where there is none; a reader that has read none of it stays, and so does what reads that
+    downstream  each reader goes back to its newest run up to which no run has read anything of what is undone above it,
+                and before its first run where there is none; a reader that has read none of it stays. One that was left
+                behind when an upstream went back earlier is taken now
     order       each job after all that it reads: a job that begins in between is refused or goes back by itself, by its
                 `on_rewind`, and never reads what another is about to take back
 
@@ -13,6 +14,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
+from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from airflow_bookmarks.core.backfill.order import in_order, longest_way
@@ -27,16 +29,15 @@ from airflow_bookmarks.core.errors import (
 from airflow_bookmarks.core.head import Head, busy_error
 from airflow_bookmarks.core.run import Run
 from airflow_bookmarks.core.text.instant import from_text
-from airflow_bookmarks.core.timeline import last_common_run
+from airflow_bookmarks.lifecycle.backfill.reader import ReaderHistory, still_shared
 from airflow_bookmarks.lifecycle.changes.change import Change
 from airflow_bookmarks.lifecycle.changes.preview import ChangePreview, preview
 from airflow_bookmarks.lifecycle.changes.sharded_change import stands
 from airflow_bookmarks.lifecycle.history.point import resolve_point
 from airflow_bookmarks.lifecycle.history.sharded_point import changes_of_shards
 from airflow_bookmarks.lifecycle.history.shards import shards_of
+from airflow_bookmarks.lifecycle.history.timeline_switch import former_names
 from airflow_bookmarks.lifecycle.inspect.runs import sum_of, total
-from airflow_bookmarks.sources.upstream.way_back import newest_at_or_below, only_a_reset_fits
-from airflow_bookmarks.store.transitions.collection import collected_until
 from airflow_bookmarks.store.transitions.naming import resolve_name
 
 if TYPE_CHECKING:
@@ -62,6 +63,9 @@ class BackfillStep:
         refused: why it can't be made; None: it can.
         seconds: how long its next run is expected to take for what it reads again; None: its runs don't tell.
         stands: whether the job stands there already, so that nothing is changed.
+        is_root: whether a person has named it. Else, where `because` is empty, it goes back for what undone runs have
+            left in its targets.
+        doubts: what going back takes with it that the figures do not tell.
     """
 
     job: str
@@ -73,19 +77,39 @@ class BackfillStep:
     refused: str | None = None
     seconds: float | None = None
     stands: bool = False
+    is_root: bool = False
+    doubts: tuple[str, ...] = ()
 
     def as_dict(self, shown: Callable[[dict[str, Any]], dict[str, Any]] = dict) -> dict[str, Any]:
         """Return it as plain values; `shown` leaves out of a preview what is not to be shown."""
         seen = None if self.preview is None else shown(self.preview.as_dict())
-        names = ("job", "dag_id", "task_id", "refused", "seconds", "stands")
+        names = ("job", "dag_id", "task_id", "refused", "seconds", "stands", "is_root")
         return {
             **{name: getattr(self, name) for name in names},
             "change": self.change.kind,
             "to_run": None if self.change.to_run is None else int(self.change.to_run),
             "clean": self.change.clean,
             "because": dict(self.because),
+            "doubts": list(self.doubts),
             "preview": seen,
         }
+
+
+@dataclass(frozen=True, slots=True)
+class BackfillRequest:
+    """What a backfill is asked for; see `plan_backfill`. Names are keys."""
+
+    roots: Mapping[str, Change]
+    downstream: bool = True
+    leave: frozenset[str] = frozenset()
+    keep: frozenset[str] = frozenset()
+    force: bool = False
+    done: frozenset[str] = frozenset()
+
+    @property
+    def is_clean(self) -> bool:
+        """Whether what undone runs published is removed."""
+        return any(change.clean for change in self.roots.values())
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +117,7 @@ class BackfillPlan:
     """The steps of a backfill, in the order in which they are made.
 
     Attributes:
+        request: what was asked for.
         namespace: that of the jobs.
         steps: one for each job that goes back.
         left_out: readers that would have to go back, and stay because a person has said so.
@@ -100,6 +125,7 @@ class BackfillPlan:
         reads: the jobs among the steps that each of them reads.
     """
 
+    request: BackfillRequest
     namespace: str
     steps: tuple[BackfillStep, ...]
     left_out: tuple[str, ...] = ()
@@ -119,15 +145,26 @@ class BackfillPlan:
     @property
     def seconds(self) -> float | None:
         """How long the runs after it are expected to take, if jobs that don't wait for each other run together."""
-        return longest_way({step.job: step.seconds for step in self.steps if not step.stands}, self.reads)
+        return longest_way({step.job: 0.0 if step.stands else step.seconds for step in self.steps}, self.reads)
 
     @property
     def dag_runs(self) -> tuple[tuple[str | None, tuple[str, ...]], ...]:
-        """The DAGs to trigger after it, each once, in order, with the jobs that wait for it; None: run them by hand."""
-        jobs: dict[str | None, list[str]] = {}
-        for step in self.steps:
-            jobs.setdefault(step.dag_id, []).append(step.job)
-        return tuple((dag_id, tuple(names)) for dag_id, names in jobs.items())
+        """The DAGs to trigger after it, in order, with the jobs that wait for it; None: run them by hand.
+
+        Each comes once, after all whose jobs its own jobs read; where DAGs wait for each other, as often as it takes.
+        """
+        dags = {step.job: step.dag_id for step in self.steps}
+        # What no DAG runs is run by itself.
+        runs = {job: f"~{job}" if dag_id is None else dag_id for job, dag_id in dags.items()}
+        above: dict[str, set[str]] = {run: set() for run in runs.values()}
+        for job, upstreams in self.reads.items():
+            above[runs[job]] |= {runs[each] for each in upstreams} - {runs[job]}
+        try:
+            order = in_order({run: sorted(each) for run, each in above.items()})
+        except ChangeRefusedError:
+            return tuple((dag_id, tuple(jobs)) for dag_id, jobs in groupby(dags, dags.__getitem__))
+        in_turn = [job for run in order for job, its in runs.items() if its == run]
+        return tuple((dag_id, tuple(jobs)) for dag_id, jobs in groupby(in_turn, dags.__getitem__))
 
     def check_versions(self, expected: Mapping[str, int] | None) -> None:
         """Make sure that the plan is the one that somebody has looked at; None: nobody has.
@@ -221,7 +258,7 @@ def plan_backfill(
             of all its contexts. With `clean` what undone runs published is removed, downstream too.
         downstream: whether readers go back as well.
         leave: readers that stay as they are, and with them what reads only those.
-        keep: jobs whose output stays although the others' is cleaned.
+        keep: jobs whose output stays although the others' is cleaned; of a sharded job all of its virtual shards.
         force: whether jobs go back that a run holds, which can't commit then.
         done: jobs that went back already, and stay as they are by now.
 
@@ -233,8 +270,35 @@ def plan_backfill(
     Example:
         plan = plan_backfill(store, {"flights.clean": Change("rewind", to_run="41", clean=True)})
     """
-    asked = {resolve_name(store, job): _checked(job, change) for job, change in roots.items()}
-    return _Planner(store, asked, leave, keep, force=force, done=done).plan(downstream=downstream)
+    if not roots:
+        raise OptionError("a backfill takes at least one job back. Nothing was changed.")
+    asked: dict[str, Change] = {}
+    for job, change in roots.items():
+        key = resolve_name(store, job)
+        if key in asked:
+            raise OptionError(f"{job!r} is another name of a job that is named already. Nothing was changed.")
+        asked[key] = _checked(job, change)
+    return plan_again(
+        store,
+        BackfillRequest(asked, downstream, _keys(store, leave), _keys(store, keep), force=force, done=frozenset(done)),
+    )
+
+
+def plan_again(store: BookmarkStore, request: BackfillRequest) -> BackfillPlan:
+    """Look anew at what a backfill would do; for the errors see `plan_backfill`."""
+    return _Planner(store, request).plan()
+
+
+def _keys(store: BookmarkStore, names: Collection[str]) -> frozenset[str]:
+    """Return the keys of some jobs, of a sharded job those of its virtual shards."""
+    if isinstance(names, str):
+        raise OptionError(f"{names!r} is one name, and a list of names was expected. Nothing was changed.")
+    keys = [resolve_name(store, name) for name in names]
+    return frozenset(shard for key in keys for shard in (shards_of(store, key) or [key]))
+
+
+def _text(value: object) -> str | None:
+    return value if isinstance(value, str) else None  # a damaged entry may hold anything
 
 
 def _checked(job: str, change: Change) -> Change:
@@ -249,26 +313,14 @@ def _checked(job: str, change: Change) -> Change:
 class _Planner:
     """Looks at jobs one after the other, in the order of their data."""
 
-    def __init__(
-        self,
-        store: BookmarkStore,
-        roots: Mapping[str, Change],
-        leave: Collection[str],
-        keep: Collection[str],
-        *,
-        force: bool,
-        done: Collection[str],
-    ) -> None:
-        self._store, self._roots, self._force, self._done = store, roots, force, done
-        self._leave = {resolve_name(store, job) for job in leave}
-        self._keep = {resolve_name(store, job) for job in keep}
-        self._is_clean = any(change.clean for change in roots.values())
+    def __init__(self, store: BookmarkStore, request: BackfillRequest) -> None:
+        self._store, self._request, self._roots = store, request, request.roots
         self._edges: dict[str, dict[str, Edge]] = {}  # by upstream and reader
         self._kept: dict[str, int] = {}  # the last run that each job keeps which goes back
         self._heads: dict[str, Head | BookmarkError] = {}
 
-    def plan(self, *, downstream: bool) -> BackfillPlan:
-        self._find_readers(downstream=downstream)
+    def plan(self) -> BackfillPlan:
+        self._find_readers()
         above = self._upstreams()
         order = in_order(above)
         self._heads = self._store.heads_or_damage(list(order))
@@ -276,26 +328,35 @@ class _Planner:
         steps: list[BackfillStep] = []
         left_out, unaffected = [], []
         for job in order:
-            because = {} if job in self._roots else self._because(job, above[job])
-            if job not in self._roots and not because:
+            dag_id, task_id = (_text(index.get(job, {}).get(name)) for name in ("dag_id", "task_id"))
+            begun = BackfillStep(job, self._reset, {}, dag_id, task_id, is_root=job in self._roots)
+            step = self._step(begun, above[job])
+            if step is None:
                 unaffected.append(job)
-            elif job in self._leave:
+            elif job in self._request.leave and job not in self._roots:
                 left_out.append(job)
+                self._kept.pop(job, None)
             else:
-                steps.append(self._step(job, because, index.get(job, {})))
-        self._check_names(order, [step.job for step in steps])
+                steps.append(step)
+        self._check_names(order)
         taken = {step.job for step in steps}
         reads = {job: tuple(each for each in above[job] if each in taken) for job in taken}
-        return BackfillPlan(self._store.namespace, tuple(steps), tuple(left_out), tuple(unaffected), reads)
+        return BackfillPlan(
+            self._request, self._store.namespace, tuple(steps), tuple(left_out), tuple(unaffected), reads
+        )
 
-    def _find_readers(self, *, downstream: bool) -> None:
+    @property
+    def _reset(self) -> Change:
+        return Change("reset", clean=self._request.is_clean)
+
+    def _find_readers(self) -> None:
         """Read the edges of the roots and of all that is below them, at any distance."""
         open_ = list(self._roots)
         while open_:
             job = open_.pop()
             if job not in self._edges:
-                edges = self._store.edges(job) if downstream and job not in self._leave else []
-                self._edges[job] = {edge.consumer: edge for edge in edges}
+                is_followed = self._request.downstream and job not in self._request.leave
+                self._edges[job] = {edge.consumer: edge for edge in self._store.edges(job)} if is_followed else {}
                 open_ += self._edges[job]
 
     def _upstreams(self) -> dict[str, list[str]]:
@@ -305,57 +366,68 @@ class _Planner:
                 above.setdefault(reader, []).append(upstream)
         return above
 
-    def _because(self, job: str, above: Iterable[str]) -> dict[str, int]:
+    def _step(self, step: BackfillStep, above: Iterable[str]) -> BackfillStep | None:
+        """Return what is to be done to a job; None: nothing is, and it is none of the roots."""
+        job = step.job
+        try:
+            head = self._head(job)
+            history = ReaderHistory(self._store, job, head)
+            step = replace(step, because=self._because(job, history, above))
+            change = self._change(step, head, history)
+            if change is None:
+                return None
+            step = replace(step, change=replace(change, clean=change.clean and job not in self._request.keep))
+            return self._looked_at(step, head, history)
+        except (ChangeRefusedError, JobUnknownError, StateCorruptError) as error:
+            if step.is_root and isinstance(error, JobUnknownError):
+                raise
+            self._kept.setdefault(job, 0)  # what is below is looked at all the same
+            return replace(step, refused=str(error))
+
+    def _looked_at(self, step: BackfillStep, head: Head, history: ReaderHistory) -> BackfillStep:
+        job, kept = step.job, int(step.change.to_run or 0)
+        self._kept[job] = kept
+        _check_names_of_contexts(self._store, job, head, kept)
+        seen = preview(self._store, job, step.change)
+        is_there = job in self._request.done or stands(self._store, job, head, step.change, seen)
+        if is_there:
+            return replace(step, preview=seen, stands=True)
+        self._check_free(job, head)
+        doubts = tuple(dict.fromkeys(history.lost_by(kept)))
+        return replace(step, preview=seen, seconds=self._seconds(job, head, seen), doubts=doubts)
+
+    def _head(self, job: str) -> Head:
+        head = self._heads.get(job)
+        if isinstance(head, Head):
+            return head
+        return self._store.head(job)  # which says what is wrong
+
+    def _because(self, job: str, history: ReaderHistory, above: Iterable[str]) -> dict[str, int]:
         """Return the upstreams of which a reader has read undone runs, each with the last one that it may keep."""
         found: dict[str, int] = {}
         for upstream in above:
-            edge = self._edges[upstream][job]
-            if upstream not in self._kept:
-                continue
-            last = min(self._kept[upstream], self._shared(upstream, edge))
-            if edge.highest > last:
-                found[upstream] = last
+            edge, head = self._edges[upstream][job], self._heads.get(upstream)
+            shared = still_shared(self._store, upstream, head, edge) if isinstance(head, Head) else None
+            lasts = [last for last in (self._kept.get(upstream), shared) if last is not None]
+            if lasts and history.has_read_above(upstream, min(lasts), edge):
+                found[upstream] = min(lasts)
         return found
 
-    def _shared(self, upstream: str, edge: Edge) -> int:
-        """Return the last run that a reader shares with its upstream, which may have gone back before, without it."""
-        head = self._heads.get(upstream)
-        if not isinstance(head, Head) or head.epoch == edge.epoch:
-            return edge.highest
-        common = last_common_run(edge.epoch, head.epoch, edge.highest, self._store.lines(upstream))
-        return edge.highest if common is None else common
+    def _change(self, step: BackfillStep, head: Head, history: ReaderHistory) -> Change | None:
+        """Return the change that takes a job back far enough; None: it may stay as it is."""
+        asked = self._roots.get(step.job)
+        if step.because:
+            last = history.last_below(step.because)
+            if asked is None or last < int(asked.to_run or 0):
+                return self._back_to(last) if asked is None else replace(self._back_to(last), clean=asked.clean)
+        if asked is not None or not self._request.is_clean or head.epoch == 1:
+            return asked
+        # What runs have left that were undone before, of which no edge tells, goes with what the others leave.
+        stays = self._back_to(history.newest())
+        return None if stands(self._store, step.job, head, stays, preview(self._store, step.job, stays)) else stays
 
-    def _step(self, job: str, because: Mapping[str, int], entry: Mapping[str, Any]) -> BackfillStep:
-        tasks = {name: entry[name] for name in ("dag_id", "task_id") if isinstance(entry.get(name), str)}
-        change = self._roots.get(job, Change("reset", clean=self._is_clean))
-        try:
-            head = self._store.head(job)
-            change = self._roots.get(job) or self._back(job, head, because)
-            change = replace(change, clean=change.clean and job not in self._keep)
-            self._kept[job] = int(change.to_run or 0)
-            seen = preview(self._store, job, change)
-            if job not in self._done:
-                self._check_free(job, head)
-        except (ChangeRefusedError, JobUnknownError, StateCorruptError) as error:
-            if job in self._roots and isinstance(error, JobUnknownError):
-                raise
-            self._kept.setdefault(job, 0)  # what is below is looked at all the same
-            return BackfillStep(job, change, because, **tasks, refused=str(error))
-        is_there = job in self._done or stands(self._store, job, head, change, seen)
-        seconds = None if is_there else self._seconds(job, head, seen)
-        return BackfillStep(job, change, because, **tasks, preview=seen, seconds=seconds, stands=is_there)
-
-    def _back(self, job: str, head: Head, because: Mapping[str, int]) -> Change:
-        """Return the change that takes a reader back below all that is undone above it."""
-        gone, numbers = collected_until(self._store, job), list[int]()
-        for upstream, target in because.items():
-            kept = newest_at_or_below(self._store, job, head, upstream, target)
-            if gone and (kept is None or kept.key.number <= gone):
-                raise ChangeRefusedError(f"job {job!r}: {only_a_reset_fits(job, gone)}. Nothing was changed.")
-            numbers.append(0 if kept is None else kept.key.number)
-        if min(numbers) == 0:
-            return Change("reset", clean=self._is_clean)
-        return Change("rewind", to_run=str(min(numbers)), clean=self._is_clean)
+    def _back_to(self, last: int) -> Change:
+        return self._reset if last == 0 else replace(self._reset, kind="rewind", to_run=str(last))
 
     def _check_free(self, job: str, head: Head) -> None:
         """Make sure that a job may be changed now.
@@ -368,25 +440,40 @@ class _Planner:
                 f"job {job!r} is protected: it needs the approval of a second person. Nothing was changed. Ask for it "
                 "by itself, with --request, before the others; or leave it out."
             )
-        if not self._force and head.holder(self._store.now()) is not None:
+        if not self._request.force and head.holder(self._store.now()) is not None:
             raise ChangeRefusedError(str(busy_error(job, head)))
 
     def _seconds(self, job: str, head: Head, seen: ChangePreview) -> float | None:
         past = [_past(run) for run in _last_runs(self._store, job, head)]
         return expected_seconds([each for each in past if each is not None], seen.rows, seen.bytes)
 
-    def _check_names(self, order: Collection[str], taken: Collection[str]) -> None:
+    def _check_names(self, order: Collection[str]) -> None:
         """Refuse names that a person gave and that mean nothing here.
 
         Raises:
             OptionError: there are some.
         """
         for names, known, what in (
-            (self._leave, set(order) - self._roots.keys(), "is to be left out, and reads none of these jobs"),
-            (self._keep, set(taken), "is to keep its output, and does not go back"),
+            (self._request.leave, set(order) - self._roots.keys(), "is to be left out, and reads none of these jobs"),
+            (self._request.keep, set(order), "is to keep its output, and is none of these jobs"),
         ):
             if unknown := sorted(names - known):
                 raise OptionError(f"{', '.join(map(repr, unknown))} {what}. Nothing was changed.")
+
+
+def _check_names_of_contexts(store: BookmarkStore, job: str, head: Head, kept: int) -> None:
+    """Refuse to go back to a run under which a context had another name: the script would read everything again.
+
+    Raises:
+        ChangeRefusedError: one had.
+    """
+    run = store.committed_run(job, kept) if kept else None
+    for ctx, former in former_names(head, run).items():
+        raise ChangeRefusedError(
+            f"job {job!r} can't go back to its run {kept} with the others: its context {ctx!r} was called {former!r} "
+            f"then, so the script would read everything again. Nothing was changed. Do it by hand: rewind it to run "
+            f"{kept}, then 'airflow-bookmarks rename-context {job} {former} {ctx}'; or leave it out."
+        )
 
 
 def _last_runs(store: BookmarkStore, job: str, head: Head) -> Sequence[Run]:

@@ -109,7 +109,8 @@ def _make(do: TaskRunner, found: Owned, body: BackfillBody, person: Person) -> C
 
 
 def _row(step: Mapping[str, Any]) -> BackfillStepRow:
-    names = ("job", "dag_id", "task_id", "change", "to_run", "clean", "because", "refused", "stands", "seconds")
+    names = ("job", "dag_id", "task_id", "change", "to_run", "clean", "because", "refused", "stands", "is_root",
+             "doubts", "seconds")  # fmt: skip
     seen = step["preview"]
     return BackfillStepRow(
         **{name: step[name] for name in names},

@@ -86,7 +86,7 @@ def _backfill(
     roots = roots_at(store, [job], how["to"], clean=how["clean"])
     plan = plan_backfill(store, roots, leave=how["leave"], keep=how["keep"], force=how["force"])
     plan.check_versions(expected_versions)  # and so those on which rights were asked, and no others
-    return carry_out(store, plan, reason=reason, who=Identity(**who).signature, force=how["force"]).as_dict()
+    return carry_out(store, plan, reason=reason, who=Identity(**who).signature).as_dict()
 
 
 def _request(

@@ -37,7 +37,9 @@ class BackfillStepRow(ResponseModel):
 
     `to_run` is the last run that it keeps (null: none); `because` maps each upstream that it goes back for to the last
     run that it may have read of it. `refused` says why it can't go back, and `stands` that it is there already.
-    `seconds` is how long its next run is expected to take; null: not known.
+    `is_root`: it was asked for; one that is not, and goes back for no upstream, does so for what undone runs have left.
+    `doubts` is what going back takes with it that no figure tells. `seconds` is how long its next run is expected to
+    take; null: not known.
     """
 
     job: str
@@ -49,6 +51,8 @@ class BackfillStepRow(ResponseModel):
     because: dict[str, int]
     refused: str | None
     stands: bool
+    is_root: bool
+    doubts: list[str]
     seconds: float | None
     undone_run_count: int
     read_again: ReadAgain | None

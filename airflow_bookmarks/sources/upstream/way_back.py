@@ -21,14 +21,20 @@ def newest_at_or_below(store: StateReader, job: str, head: Head, upstream: str, 
     """
     candidate: Run | None = None
     for run in _living_runs_backwards(store, job, head):
-        edge = run.edges.get(upstream)
+        highest = highest_read(run, upstream)
         candidate = candidate or run
-        if edge is None:
+        if highest is None:
             continue  # it did not read this upstream: its state of it is that of an earlier run
-        if max([edge["run_number"], *edge.get("contexts", {}).values()]) <= target:
+        if highest <= target:
             return candidate
         candidate = None
     return candidate  # the oldest runs did not read this upstream at all
+
+
+def highest_read(run: Run, upstream: str) -> int | None:
+    """Return the highest run of an upstream that a run had read, by any of its contexts; None: it did not read it."""
+    edge = run.edges.get(upstream)
+    return None if edge is None else max([edge["run_number"], *edge.get("contexts", {}).values()])
 
 
 _CLEAN = "--clean removes what"

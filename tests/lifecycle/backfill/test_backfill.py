@@ -17,13 +17,24 @@ from airflow_bookmarks.core.errors import (
     RunUnknownError,
     StoreUnavailableError,
 )
+from airflow_bookmarks.core.rules.start import Start
 from airflow_bookmarks.core.text.identity import Identity
 from airflow_bookmarks.lifecycle.backfill.carry_out import BackfillOutcome, carry_out
 from airflow_bookmarks.lifecycle.backfill.plan import BackfillPlan, BackfillStep, plan_backfill
 from airflow_bookmarks.lifecycle.changes.approval import protect
-from airflow_bookmarks.lifecycle.changes.change import Change, apply, reset, rewind, undo
+from airflow_bookmarks.lifecycle.changes.change import (
+    Change,
+    apply,
+    rename_context,
+    reset,
+    rewind,
+    set_position,
+    undo,
+)
+from airflow_bookmarks.lifecycle.changes.naming import rename
 from airflow_bookmarks.lifecycle.maintenance.retention import collect
 from airflow_bookmarks.lifecycle.protocol.lease import LEASE_TIME
+from airflow_bookmarks.lifecycle.run.replay import ReplayRun
 from airflow_bookmarks.sinks.staging import Mode
 from airflow_bookmarks.sources.upstream.source import UpstreamSource
 from airflow_bookmarks.store.bookmark_store import BookmarkStore
@@ -64,8 +75,8 @@ def rows(shop: Shop, *jobs: str) -> dict[str, int]:
     return dict(counts[0])
 
 
-def made(shop: Shop, planned: BackfillPlan, **how: Any) -> BackfillOutcome:
-    return carry_out(shop.store, planned, **TERMS, **how)
+def made(shop: Shop, planned: BackfillPlan) -> BackfillOutcome:
+    return carry_out(shop.store, planned, **TERMS)
 
 
 def test_readers_at_any_distance_go_back_each_after_what_it_reads(shop: Shop) -> None:
@@ -180,7 +191,7 @@ def test_job_that_changed_since_the_plan_refuses_all_of_it(shop: Shop) -> None:
     chain(shop)
     planned = plan(shop)
     rewind(shop.store, "mail", 3, **TERMS)
-    with pytest.raises(ChangedMeanwhileError, match=r"'mail' changed since.*Nothing was changed"):
+    with pytest.raises(ChangedMeanwhileError, match=r"'mail': not as in the plan .*Nothing was changed"):
         made(shop, planned)
     assert shop.store.head("clean").epoch == 1
 
@@ -220,7 +231,7 @@ def test_held_job_goes_back_by_force(shop: Shop) -> None:
     chain(shop)
     run = shop.begin("report")
     assert "report" in plan(shop).refused
-    made(shop, plan(shop, force=True), force=True)
+    made(shop, plan(shop, force=True))
     assert shop.store.head("report").epoch == 2
     with pytest.raises(FencedError):
         run.commit()
@@ -277,7 +288,7 @@ def test_upstream_that_went_back_before_takes_its_readers_along_now(shop: Shop) 
         (OptionError, {"clean": Change("reset", contexts=("raw",))}, {}, "of some"),
         (OptionError, {"clean": Change("reset")}, {"leave": ["clean"]}, "is to be left out"),
         (OptionError, {"clean": Change("reset")}, {"leave": ["mial"]}, "'mial'"),
-        (OptionError, {"clean": Change("reset")}, {"keep": ["nobody"]}, "does not go back"),
+        (OptionError, {"clean": Change("reset")}, {"keep": ["nobody"]}, "is none of these jobs"),
     ],
 )
 def test_what_means_nothing_is_refused(
@@ -337,3 +348,179 @@ def test_expired_lease_is_no_holder(shop: Shop, monkeypatch: pytest.MonkeyPatch)
     now = shop.store.now()
     monkeypatch.setattr(BookmarkStore, "now", lambda self: now + LEASE_TIME + timedelta(seconds=1))
     assert plan(shop).refused == {}
+
+
+# ---- what edges alone do not tell
+
+
+def stopped_at(shop: Shop, job: str, monkeypatch: pytest.MonkeyPatch, **how: Any) -> None:
+    """Let a backfill go back as far as the job before this one."""
+
+    def failing(store: BookmarkStore, name: str, change: Change, **terms: Any) -> Any:
+        if name == job:
+            raise StoreUnavailableError("the table does not answer")
+        return apply(store, name, change, **terms)
+
+    with monkeypatch.context() as broken:
+        broken.setattr("airflow_bookmarks.lifecycle.backfill.carry_out.apply", failing)
+        with pytest.raises(BackfillStoppedError):
+            made(shop, plan(shop, **how))
+
+
+def all_run(shop: Shop, **of_mail: Any) -> None:
+    """Correct the last row, and let each job run once, in order."""
+    shop.put("3.txt", "row 3 corrected", seconds=1_700_000_900)
+    shop.run("clean")
+    for job in ("report", "prices"):
+        shop.run(job, upstream="clean")
+    shop.run("mail", upstream="report", **of_mail)
+
+
+ONCE = {"row 0": 1, "row 1": 1, "row 2": 1, "row 3 corrected": 1}
+
+
+def test_stop_below_the_first_readers_is_gone_on_with(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    chain(shop)
+    stopped_at(shop, "mail", monkeypatch)
+    again = plan(shop)
+    assert [step.job for step in again.steps if not step.stands] == ["mail"]
+    assert steps(again)["mail"].because == {"report": 2}
+    made(shop, again)
+    all_run(shop, on_rewind="ignore")
+    assert rows(shop, "clean", "report", "prices", "mail") == ONCE
+
+
+def test_reader_of_a_job_that_went_back_by_itself_is_taken(shop: Shop) -> None:
+    chain(shop)
+    rewind(shop.store, "report", 2, clean=True, **TERMS)
+    planned = plan(shop)
+    assert goes_to(planned) == {"clean": "2", "prices": "2", "mail": "2"}
+    made(shop, planned)
+    all_run(shop, on_rewind="ignore")
+    assert rows(shop, "clean", "report", "prices", "mail") == ONCE
+
+
+def test_clean_after_a_backfill_without_one_removes_what_readers_left(shop: Shop) -> None:
+    chain(shop)
+    made(shop, plan(shop, clean=False))
+    planned = plan(shop, clean=True)
+    assert {step.job for step in planned.steps if not step.stands} == {"clean", "report", "prices", "mail"}
+    made(shop, planned)
+    all_run(shop)
+    assert rows(shop, "clean", "report", "prices", "mail") == ONCE
+
+
+def test_reader_that_was_set_back_has_published_what_is_undone_all_the_same(shop: Shop) -> None:
+    chain(shop)
+    set_position(shop.store, "report", "raw", 2, **TERMS)
+    planned = plan(shop)
+    assert goes_to(planned) == {"clean": "2", "prices": "2", "report": "2", "mail": "2"}
+    assert any("was set by hand" in doubt for doubt in steps(planned)["report"].doubts)
+    made(shop, planned)
+    all_run(shop)
+    assert rows(shop, "clean", "report", "prices", "mail") == ONCE
+
+
+def test_run_to_which_a_reader_goes_back_fits_all_its_upstreams_at_once(shop: Shop) -> None:
+    def consume(job: str, **until: int) -> None:
+        run = shop.begin(job)
+        for upstream, number in until.items():
+            run.plan(upstream, UpstreamSource(shop.store, job, upstream, until=number))
+        run.commit()
+
+    for name in "abcd":
+        shop.put(f"{name}.txt", name)
+        for upstream in ("one", "two"):
+            shop.run(upstream)
+    consume("both", one=3, two=1)
+    set_position(shop.store, "both", "one", 1, **TERMS)
+    consume("both", one=2, two=2)
+    consume("both", one=4, two=4)
+    planned = plan_backfill(shop.store, {"one": Change("rewind", to_run="2"), "two": Change("rewind", to_run="1")})
+    assert steps(planned)["both"].change.kind == "reset"  # its first run has read run 3 of "one"
+
+
+def test_reader_that_comes_between_look_and_change_refuses_it(shop: Shop) -> None:
+    chain(shop)
+    planned = plan(shop)
+    shop.run("late", upstream="clean")
+    with pytest.raises(ChangedMeanwhileError, match="'late'"):
+        made(shop, planned)
+    assert shop.store.head("clean").epoch == 1
+
+
+def test_root_that_has_read_what_another_root_undoes_goes_back_far_enough(shop: Shop) -> None:
+    for day in range(4):
+        shop.put(f"{day}.txt", f"row {day}")
+        shop.run("clean")
+        if day % 2:
+            shop.run("report", upstream="clean")
+    roots = {job: Change("rewind", to_run="2") for job in ("clean", "report")}
+    report = steps(plan_backfill(shop.store, roots))["report"]
+    assert (report.change.to_run, report.because, report.stands) == ("1", {"clean": 2}, False)
+
+
+def test_reader_of_a_replayed_run_goes_back_before_it(shop: Shop) -> None:
+    chain(shop)
+    run = ReplayRun.begin_replay(shop.store, "clean", shop.identity(), shop.environment, 2)
+    shop.copy(run)
+    run.commit()
+    assert goes_to(plan(shop, 3)) == {"clean": "3", "prices": "1", "report": "1", "mail": "1"}
+
+
+def test_context_that_had_another_name_then_is_refused_with_the_way(shop: Shop) -> None:
+    chain(shop)
+    rename_context(shop.store, "report", "raw", "cleaned", **TERMS)
+    assert "rename-context report raw cleaned" in plan(shop).refused["report"]
+
+
+def test_job_that_stands_there_hinders_nobody_though_its_next_run_holds_it(shop: Shop) -> None:
+    chain(shop)
+    rewind(shop.store, "clean", 2, clean=True, **TERMS)
+    protect(shop.store, "clean", reason="money", who=Identity("ada", True, "airflow"))
+    planned = plan(shop)
+    assert (planned.refused, steps(planned)["clean"].stands) == ({}, True)
+
+
+def test_output_that_is_kept_is_so_when_the_same_command_goes_on(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    chain(shop)
+    stopped_at(shop, "report", monkeypatch, keep=["prices"])
+    assert plan(shop, keep=["prices"]).refused == {}
+
+
+def test_dag_comes_after_those_whose_jobs_its_jobs_read(shop: Shop) -> None:
+    shop.put("a.txt", "a")
+    shop.run("clean")
+    shop.run("early", upstream="clean")
+    shop.run("middle", upstream="clean")
+    shop.run("late", upstream="middle")
+    for job, dag_id in (("clean", "D1"), ("early", "D2"), ("late", "D2"), ("middle", "D3")):
+        shop.store.table.transact([Update(shop.store.keys(job).index, set={"dag_id": dag_id, "task_id": job})])
+    assert [dag_id for dag_id, _ in plan(shop, None).dag_runs] == ["D1", "D3", "D2"]
+
+
+def test_reader_that_began_later_is_told_to_read_more(shop: Shop) -> None:
+    chain(shop, 2)
+    run = shop.begin("fresh", start=Start.of("now"))
+    run.plan("raw", UpstreamSource(shop.store, "fresh", "clean"))
+    run.commit()
+    shop.put("2.txt", "row 2")
+    shop.run("clean")
+    shop.run("fresh", upstream="clean")
+    fresh = steps(plan(shop, 1))["fresh"]
+    assert fresh.change.kind == "reset"
+    assert any("it began after run 2 of 'clean'" in doubt for doubt in fresh.doubts)
+
+
+@pytest.mark.parametrize("roots", [{}, {"clean": Change("reset"), "cleaner": Change("rewind", to_run="1")}])
+def test_roots_are_given_and_each_once(shop: Shop, roots: dict[str, Change]) -> None:
+    chain(shop, 1)
+    rename(shop.store, "clean", "cleaner", **TERMS)
+    with pytest.raises(OptionError, match=r"at least one job|named already"):
+        plan_backfill(shop.store, roots)
+
+
+def test_one_name_is_no_list_of_names(shop: Shop) -> None:
+    chain(shop, 1)
+    with pytest.raises(OptionError, match="'mail' is one name"):
+        plan(shop, None, leave="mail")

@@ -1,4 +1,4 @@
-import { Box, Button, Flex, Stack, Switch, Table, Tag, Text } from "@chakra-ui/react";
+import { Alert, Box, Button, Flex, Stack, Switch, Table, Tag, Text } from "@chakra-ui/react";
 import { type RefObject, useState } from "react";
 import type { BackfillPreview, BackfillSpec, BackfillStep, Job } from "../api/model";
 import { useBackfill, useBackfillPreview } from "../api/queries";
@@ -141,6 +141,20 @@ function Plan({ seen, draft, onDraft }: PlanProps) {
   const twice = [...new Set(seen.steps.flatMap((step) => step.written_twice))];
   return (
     <>
+      {seen.steps.some(({ doubts }) => doubts.length > 0) && (
+        <Alert.Root status="warning">
+          <Alert.Indicator />
+          <Alert.Content>
+            {seen.steps.flatMap(({ job, doubts }) =>
+              doubts.map((doubt) => (
+                <Text key={`${job} ${doubt}`} wordBreak="break-word">
+                  {job}: {doubt}
+                </Text>
+              )),
+            )}
+          </Alert.Content>
+        </Alert.Root>
+      )}
       {twice.length > 0 && <TwiceAlert targets={twice} unknown={[]} />}
       <Facts facts={backfillFactsOf(seen)} />
       <Box maxH="18rem" overflowY="auto">

@@ -22,6 +22,8 @@ const step = (job: string, more: Partial<BackfillStep> = {}): BackfillStep => ({
   because: {},
   refused: null,
   stands: false,
+  is_root: false,
+  doubts: [],
   seconds: 60,
   undone_run_count: 2,
   read_again: { files: 2, bytes: 10, rows: null, amounts: {} },
@@ -107,7 +109,8 @@ describe("a plan", () => {
   it("says where each job goes back to, and why", () => {
     expect(whereInWords(step("clean"))).toBe("run 2");
     expect(whereInWords(step("clean", { to_run: null, stands: true }))).toBe("before its first run: already there");
-    expect(becauseInWords(step("clean"))).toBe("asked for");
+    expect(becauseInWords(step("clean", { is_root: true }))).toBe("asked for");
+    expect(becauseInWords(step("mail"))).toBe("output of undone runs");
     expect(becauseInWords(step("mail", { because: { report: 2 } }))).toBe("report (up to run 2)");
   });
 });

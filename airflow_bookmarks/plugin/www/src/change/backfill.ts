@@ -78,7 +78,8 @@ export function whereInWords({ to_run: run, stands }: Pick<BackfillStep, "to_run
 }
 
 /** Say why a job goes back. */
-export function becauseInWords({ because }: Pick<BackfillStep, "because">): string {
+export function becauseInWords({ because, is_root: isRoot }: Pick<BackfillStep, "because" | "is_root">): string {
   const upstreams = Object.entries(because).map(([job, number]) => `${job} (up to run ${number})`);
-  return upstreams.length > 0 ? upstreams.join(", ") : "asked for";
+  if (upstreams.length > 0) return upstreams.join(", ");
+  return isRoot ? "asked for" : "output of undone runs";
 }
