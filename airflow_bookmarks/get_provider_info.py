@@ -25,6 +25,7 @@ def get_provider_info() -> dict[str, Any]:
         "hooks": [_modules("airflow_bookmarks.hooks.bookmark")],
         "operators": [
             _modules(
+                "airflow_bookmarks.operators.backfill",
                 "airflow_bookmarks.operators.change",
                 "airflow_bookmarks.operators.databricks",
                 "airflow_bookmarks.operators.emr",

@@ -420,6 +420,7 @@ STARTING_A_LINE: dict[str, tuple[Prepare, Verb]] = {
     "reset --clean": (nothing, cli("reset copy --clean --yes --reason test")),
     "reset --force": (a_dead_driver, cli("reset copy --force --yes --reason test")),
     "rewind": (nothing, cli("rewind copy --to 1 --yes --reason test")),
+    "backfill": (nothing, cli("backfill copy --to 1 --yes --reason test")),
     "set": (nothing, cli("set copy raw now --yes --reason test")),
     "set-state": (nothing, cli("set-state copy cursor 1 --yes --reason test")),
     "rename-context": (nothing, cli("rename-context copy raw other --yes --reason test")),

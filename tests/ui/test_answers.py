@@ -115,7 +115,7 @@ def test_change_that_is_sent_offline_ends_and_is_said_to_be_unknown(visitors: Vi
 
     dialog.get_by_role("button", name="Protect", exact=True).click()
 
-    expect(dialog.get_by_role("alert")).to_contain_text("It is not known whether the change was made")
+    expect(dialog.get_by_role("alert")).to_contain_text("We couldn't confirm whether the change was made")
     expect(dialog.get_by_role("alert")).to_contain_text("This browser is offline")
     assert not world.store.head(job).protected
     page.context.set_offline(False)
