@@ -423,7 +423,7 @@ class BookmarkedJob:
         for landing in landings:
             try:
                 landing.land(places[landing.output])
-            except BaseException:
+            except BaseException:  # an interrupt too leaves the run half landed, and a person has to hear of it
                 if landed:
                     log.error(
                         "bookmark %s: output %r has not landed, and %s has: the next run of the job stops until a "

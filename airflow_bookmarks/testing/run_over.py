@@ -155,7 +155,7 @@ class _Stage:
         except SimulatedCrash:
             if driver.crashed_at is None:
                 raise  # of another run_over, in which this one is called
-        except Exception as failed:
+        except Exception as failed:  # a user's job function may raise anything: raised again, or kept for the result
             if driver.crashed_at is None and self.on_error == "raise":
                 raise
             error = failed if driver.crashed_at is None else None  # a dead driver fails in whatever it still does

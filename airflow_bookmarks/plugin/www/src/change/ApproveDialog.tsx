@@ -1,14 +1,12 @@
-import { Button, Text } from "@chakra-ui/react";
+import { Text } from "@chakra-ui/react";
 import { type RefObject, useState } from "react";
 import type { Changed, Job, RequestRow } from "../api/model";
 import { useApprove } from "../api/queries";
-import { AnswerView } from "./AnswerView";
 import { ChangeSummaryView } from "./ChangeSummaryView";
 import { summaryOfRequest } from "./changeSummary";
-import { Frame } from "./Frame";
 import { HolderChoice } from "./HolderChoice";
+import { OneStepDialog } from "./OneStepDialog";
 import { useSending } from "./sending";
-import { TroubleView } from "./TroubleView";
 import { troubleOf } from "./trouble";
 import { fixOfRequest, inSentence, requestName, withoutPreview } from "./words";
 
@@ -24,16 +22,9 @@ export function ApproveDialog({ job, request, opener, onClosed }: ApproveDialogP
   const [forcedOf, setForcedOf] = useState<string | null>();
   const holder = job.holder?.run_id ?? null;
   const approve = useApprove(job.job, request.id);
-  const { sent, isSending, send } = useSending<Changed>();
+  const { sent, send } = useSending<Changed>();
   const name = requestName(request.change);
   const title = `Approve: ${inSentence(name)}`;
-  if (sent.phase === "done") {
-    return (
-      <Frame title={title} isSending={false} opener={opener} onClosed={onClosed}>
-        <AnswerView answer={sent.answer} job={job} />
-      </Frame>
-    );
-  }
   const isBusy = sent.phase === "refused" && troubleOf(sent.error).offer === "force";
   const isHeld = isBusy || job.state === "RUNNING";
   // Whoever agreed to take the job away from one run did not agree to take it from the next.
@@ -41,26 +32,17 @@ export function ApproveDialog({ job, request, opener, onClosed }: ApproveDialogP
   const isReady = !isHeld || isForced;
   const summary = summaryOfRequest(request.preview);
   return (
-    <Frame
+    <OneStepDialog
+      job={job}
       title={title}
-      isSending={isSending}
+      name={name}
+      colorPalette="red"
+      sent={sent}
+      isReady={isReady}
+      version={request.version}
+      onSend={() => send(() => approve.mutateAsync(isForced))}
       opener={opener}
       onClosed={onClosed}
-      onSubmit={() => {
-        if (isReady) send(() => approve.mutateAsync(isForced));
-      }}
-      actions={(form) => (
-        <Button
-          type="submit"
-          form={form}
-          colorPalette="red"
-          disabled={!isReady}
-          loading={isSending}
-          loadingText="Sending"
-        >
-          {name}
-        </Button>
-      )}
     >
       <Text wordBreak="break-word">
         Requested by {request.who}: {request.why}
@@ -77,7 +59,6 @@ export function ApproveDialog({ job, request, opener, onClosed }: ApproveDialogP
           onForce={(isMeant) => setForcedOf(isMeant ? holder : undefined)}
         />
       )}
-      {sent.phase === "refused" && <TroubleView job={job.job} error={sent.error} version={request.version} />}
-    </Frame>
+    </OneStepDialog>
   );
 }

@@ -1,13 +1,11 @@
-import { Button, Text } from "@chakra-ui/react";
+import { Text } from "@chakra-ui/react";
 import { type RefObject, useState } from "react";
 import type { Changed, Job, Requested } from "../api/model";
 import { useAsk, useProtect } from "../api/queries";
-import { AnswerView } from "./AnswerView";
 import { NameField, ReasonField } from "./Confirm";
 import { isNameTyped, lackOfReason, requestBody } from "./changeSpec";
-import { Frame } from "./Frame";
+import { OneStepDialog } from "./OneStepDialog";
 import { useSending } from "./sending";
-import { TroubleView } from "./TroubleView";
 
 interface ProtectDialogProps {
   job: Job;
@@ -21,43 +19,26 @@ export function ProtectDialog({ job, opener, onClosed }: ProtectDialogProps) {
   const [isEnd] = useState(job.protected === true);
   const [reason, setReason] = useState("");
   const [typed, setTyped] = useState("");
-  const { sent, isSending, send } = useProtecting(job, isEnd, reason);
+  const { sent, send } = useProtecting(job, isEnd, reason);
   const isReady = lackOfReason(reason) === undefined && (!isEnd || isNameTyped(job.job, typed));
   const title = `${isEnd ? "Request unprotection of" : "Protect"} ${job.job}`;
-  if (sent.phase === "done") {
-    return (
-      <Frame title={title} isSending={false} opener={opener} onClosed={onClosed}>
-        <AnswerView answer={sent.answer} job={job} />
-      </Frame>
-    );
-  }
   return (
-    <Frame
+    <OneStepDialog
+      job={job}
       title={title}
-      isSending={isSending}
+      name={isEnd ? "Request unprotection" : "Protect"}
+      colorPalette="blue"
+      sent={sent}
+      isReady={isReady}
+      version={job.version ?? 0}
+      onSend={send}
       opener={opener}
       onClosed={onClosed}
-      onSubmit={() => {
-        if (isReady) send();
-      }}
-      actions={(form) => (
-        <Button
-          type="submit"
-          form={form}
-          colorPalette="blue"
-          disabled={!isReady}
-          loading={isSending}
-          loadingText="Sending"
-        >
-          {isEnd ? "Request unprotection" : "Protect"}
-        </Button>
-      )}
     >
       <Text>{isEnd ? END : BEGIN}</Text>
       <ReasonField isFirst reason={reason} onReason={setReason} />
       {isEnd && <NameField job={job.job} typed={typed} onTyped={setTyped} />}
-      {sent.phase === "refused" && <TroubleView job={job.job} error={sent.error} version={job.version ?? 0} />}
-    </Frame>
+    </OneStepDialog>
   );
 }
 
@@ -68,10 +49,10 @@ const END = "The job stays protected until someone else approves this. After tha
 function useProtecting(job: Job, isEnd: boolean, reason: string) {
   const protect = useProtect(job.job);
   const ask = useAsk(job.job);
-  const { sent, isSending, send } = useSending<Changed | Requested>();
+  const { sent, send } = useSending<Changed | Requested>();
   const make = () =>
     isEnd
       ? ask.mutateAsync(requestBody({ kind: "unprotect" }, job.job, reason, job.version ?? 0))
       : protect.mutateAsync(reason.trim());
-  return { sent, isSending, send: () => send(make) };
+  return { sent, send: () => send(make) };
 }

@@ -1,14 +1,12 @@
-import { Alert, Button, Text } from "@chakra-ui/react";
+import { Alert, Text } from "@chakra-ui/react";
 import { type RefObject, useState } from "react";
 import type { Changed, Job } from "../api/model";
 import { useUnlock } from "../api/queries";
 import { Ago } from "../parts/Ago";
-import { AnswerView } from "./AnswerView";
 import { NameField, ReasonField } from "./Confirm";
 import { isNameTyped, lackOfReason } from "./changeSpec";
-import { Frame } from "./Frame";
+import { OneStepDialog } from "./OneStepDialog";
 import { useSending } from "./sending";
-import { TroubleView } from "./TroubleView";
 
 type Holder = NonNullable<Job["holder"]>;
 
@@ -24,39 +22,21 @@ export function UnlockDialog({ job, holder, opener, onClosed }: UnlockDialogProp
   const [reason, setReason] = useState("");
   const [typed, setTyped] = useState("");
   const unlock = useUnlock(job.job);
-  const { sent, isSending, send } = useSending<Changed>();
+  const { sent, send } = useSending<Changed>();
   const isReady = lackOfReason(reason) === undefined && isNameTyped(job.job, typed);
   const title = `Unlock ${job.job}`;
-  if (sent.phase === "done") {
-    return (
-      <Frame title={title} isSending={false} opener={opener} onClosed={onClosed}>
-        <AnswerView answer={sent.answer} job={job} />
-      </Frame>
-    );
-  }
   return (
-    <Frame
+    <OneStepDialog
+      job={job}
       title={title}
-      isSending={isSending}
+      name="Unlock"
+      colorPalette="red"
+      sent={sent}
+      isReady={isReady}
+      version={job.version ?? 0}
+      onSend={() => send(() => unlock.mutateAsync({ reason: reason.trim(), held_by: holder.run_id, confirm: job.job }))}
       opener={opener}
       onClosed={onClosed}
-      onSubmit={() => {
-        if (isReady) {
-          send(() => unlock.mutateAsync({ reason: reason.trim(), held_by: holder.run_id, confirm: job.job }));
-        }
-      }}
-      actions={(form) => (
-        <Button
-          type="submit"
-          form={form}
-          colorPalette="red"
-          disabled={!isReady}
-          loading={isSending}
-          loadingText="Sending"
-        >
-          Unlock
-        </Button>
-      )}
     >
       <Text wordBreak="break-word">
         Run {holder.run_id} (attempt {holder.attempt}) has held this job since <Ago at={holder.since} />; its lease ends{" "}
@@ -74,7 +54,6 @@ export function UnlockDialog({ job, holder, opener, onClosed }: UnlockDialogProp
       </Alert.Root>
       <ReasonField isFirst reason={reason} onReason={setReason} />
       <NameField job={job.job} typed={typed} onTyped={setTyped} />
-      {sent.phase === "refused" && <TroubleView job={job.job} error={sent.error} version={job.version ?? 0} />}
-    </Frame>
+    </OneStepDialog>
   );
 }
