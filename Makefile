@@ -114,6 +114,10 @@ chain: setup ## Play three DAGs that read each other for 20 rounds in a real Air
 mixed-chain: databases ## Play 20 rounds of files, Delta, PostgreSQL and Iceberg in a row, killed and rewound; SEED=1 repeats one
 	MIXED_ROUNDS=20 MIXED_SEED=$(SEED) $(BIN)/python -m pytest -q -s -p no:xdist tests/spark/mixed_chain_promises.py
 
+.PHONY: glue-scripts
+glue-scripts: databases ## Run each script for AWS Glue of tests/glue/scripts with its counts, and kill it at each point of the protocol
+	$(BIN)/python -m pytest -q -n $(WORKERS) tests/glue/test_scripts.py tests/glue/test_database_scripts.py
+
 .PHONY: writers
 writers: databases ## Read tables by key for ten minutes while 200 write out of order, and count what is lost; SEED=1 repeats one
 	$(BIN)/python -m tests.chaos.writers --seconds 600 --writers 200 $(if $(SEED),--seed $(SEED))
@@ -145,9 +149,11 @@ else
 	$(BIN)/python -m benchmarks.store
 	$(BIN)/python -m benchmarks.databases
 	$(BIN)/python -m benchmarks.tables
+	$(BIN)/python -m benchmarks.glue_frames
 	$(BIN)/python -m benchmarks.waiting
 	$(BIN)/python -m benchmarks.airflow
 	$(BIN)/python -m benchmarks.page
+	$(BIN)/python -m benchmarks.page_lists
 	$(BIN)/python -m benchmarks.files
 endif
 

@@ -166,6 +166,16 @@ def resumes_jobs(operator: type[Any]) -> bool:
     return resumable is not None and issubclass(operator, resumable)
 
 
+def durable_argument(provider: type[Any], durable: bool | None) -> dict[str, Any]:
+    """Return `durable` for the constructor of a provider's operator: off, unless the user asks for it.
+
+    It says whether a retry looks for the Spark job of an earlier try. Where Airflow remembers no Spark job, an early
+    provider does not know the argument, and a later one warns that it has no effect: so it gets none, unless it is
+    asked for, and then it is the provider that answers.
+    """
+    return {"durable": bool(durable)} if durable or resumes_jobs(provider) else {}
+
+
 def deletes_after_deferral(operator: type[Any]) -> bool:
     """Whether the operator for Kubernetes can delete its application when it goes on after a deferral.
 

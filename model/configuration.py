@@ -46,6 +46,8 @@ class Configuration:
     losable_replies: int = 0
     has_exceptions: bool = False
     overwrites: bool = False
+    # Each run deletes what it found in the target before it wrote: a list, and nothing replaces it.
+    purges: bool = False
     is_delta: bool = False
     upserts: bool = False  # into the table, by file: a row replaces that of another version
     has_published_run: bool = False
@@ -74,6 +76,10 @@ class Configuration:
     @cached_property
     def stages_files(self) -> bool:
         return self.sinks != (TABLE,)
+
+    @cached_property
+    def first_step_of_staging(self) -> str:
+        return "stage 0" if self.stages_files else "create table"
 
     @cached_property
     def first_step_of_publish(self) -> str:

@@ -139,7 +139,10 @@ def look_up(turn: Turn) -> None:
 def _refuses_replay(turn: Turn) -> bool:
     """Say whether a sink can't replace what run 1 wrote."""
     configuration = turn.configuration
-    is_followed = configuration.overwrites and turn.keeps("rp_last") and turn.head.run_number != 1
+    needs_last = (configuration.overwrites and turn.keeps("rp_last")) or (
+        configuration.purges and turn.keeps("pu_last")
+    )
+    is_followed = needs_last and turn.head.run_number != 1
     return is_followed or (configuration.has_table and turn.keeps("st_replay"))
 
 
@@ -156,9 +159,20 @@ def read(turn: Turn) -> None:
         return
     rows = frozenset((file, source[file]) for file, _ in driver.plan)
     writes_own_sink_first = turn.writes_own_sink and driver.kind == "run" and not turn.keeps("staged_first")
-    first_staging = "stage 0" if turn.configuration.stages_files else "create table"
-    step = "write own sink" if writes_own_sink_first else first_staging
+    step = "write own sink" if writes_own_sink_first else turn.configuration.first_step_of_staging
+    if turn.configuration.purges and driver.kind == "run":
+        step = "purge"
     turn.go(f"reads {sorted(rows)}", driver._replace(step=step, rows=rows))
+
+
+def purge(turn: Turn) -> None:
+    """List what is to be purged: all that lies in the target now. A replay keeps what its run has purged."""
+    listed, state = _target_names(turn), turn.state
+    going_on = turn.driver._replace(step=turn.configuration.first_step_of_staging, purged=listed)
+    if turn.keeps("pu_commit"):
+        turn.go(f"lists {len(listed)} file(s) to purge", going_on)
+    else:
+        turn.go("purges the target at once", going_on._replace(purged=frozenset()), state._replace(target=frozenset()))
 
 
 def stage(turn: Turn, part: int) -> None:
@@ -201,7 +215,10 @@ def commit(turn: Turn) -> None:
         return
     is_overwrite = turn.configuration.overwrites and turn.keeps("own_list")
     run = _own_run(turn)._replace(
-        state="COMMITTED", landed=driver.landed, deletions=_target_names(turn) if is_overwrite else frozenset()
+        state="COMMITTED",
+        landed=driver.landed,
+        deletions=_target_names(turn) if is_overwrite else driver.purged,
+        purged=driver.purged,
     )
     moved = head._replace(
         version=head.version + 1,
@@ -265,6 +282,7 @@ STEPS: dict[str, Step] = {
     "placed": placed,
     "look up": look_up,
     "read": read,
+    "purge": purge,
     "stage 0": partial(stage, part=0),
     "stage 1": partial(stage, part=1),
     **stage_table.STEPS,

@@ -8,7 +8,19 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from model.driver import moves_of
 from model.second_sink import decisions, expected, rows_to_judge
-from model.state import DONE, FIRST_LEFT_OUT, GIVEN_UP, INNOCENT, SECOND_LEFT_OUT, Driver, Row, Rows, State
+from model.state import (
+    DONE,
+    FIRST_LEFT_OUT,
+    GIVEN_UP,
+    INNOCENT,
+    SECOND_LEFT_OUT,
+    Driver,
+    FileName,
+    Row,
+    Rows,
+    Run,
+    State,
+)
 
 if TYPE_CHECKING:
     from model.configuration import Configuration
@@ -114,6 +126,8 @@ def _judged(configuration: Configuration, state: State) -> str | None:
     unfinished = _unfinished(state)
     if unfinished or configuration.overwrites:
         return unfinished or _wrong_overwrite(state)
+    if configuration.purges:
+        return _wrong_purge(configuration, state) or _wrong_file(state)
     return _wrong_rows(configuration, state) or _wrong_file(state)
 
 
@@ -137,6 +151,33 @@ def _wrong_overwrite(state: State) -> str | None:
     if held == last.plan:
         return None
     return f"the overwritten target holds {sorted(held)}, the last run wrote {sorted(last.plan)}"
+
+
+def _wrong_purge(configuration: Configuration, state: State) -> str | None:
+    """Look for rows that are gone and were not purged, and for rows that were purged and are there.
+
+    What an undone run has purged may be gone or not: its publish may have been dropped half-way.
+    """
+    published = [run for run in state.runs if run.state == "PUBLISHED"]
+    gone = frozenset(name for run in published for name in run.purged)
+    maybe_gone = frozenset(name for run in state.runs if run.state == "UNDONE" for name in run.purged)
+    held = Counter(row for file in state.target for row in file.rows)
+    for row in state.head.position:
+        run = max((run for run in published if row in run.plan), key=lambda run: run.key)
+        names = _names_ever(configuration, run, row)
+        if not held[row] and names.isdisjoint(gone | maybe_gone):
+            return f"row {row} LOST: nobody has purged it"
+        if held[row] and not names.isdisjoint(gone):
+            return f"row {row} is in the target, and was purged"
+        if held[row] > 1 and not _may_be_doubled(configuration, state):
+            return f"row {row} {held[row]} times in the target"
+    return None
+
+
+def _names_ever(configuration: Configuration, run: Run, row: Row) -> set[FileName]:
+    """Return every name under which a run may have published a row, in any revision."""
+    places = {configuration.place(run.epoch, run.number, fence) for fence in run.fences} | {run.place}
+    return {name for place in places for name in configuration.file_names(run, place) if name[1] == min(row[0], 1)}
 
 
 def _wrong_rows(configuration: Configuration, state: State) -> str | None:

@@ -62,7 +62,8 @@ def _publish(turn: Turn, part: int, files: list[Staged]) -> None:
     )
     names = {file.name for file in moved}
     target = turn.state.target
-    if configuration.overwrites and part == 0 and not turn.keeps("own_list"):
+    lists_anew = not turn.keeps("own_list") or not turn.keeps("pu_list")
+    if lists_anew and part == 0 and (configuration.overwrites or configuration.purges):
         target = frozenset(file for file in target if file.place == publication.place)
     target = frozenset(file for file in target if file.name not in names) | moved
     label = f"publishes part {part} of run {run.key} rev {publication.revision}{'' if files else ' (nothing there)'}"

@@ -217,6 +217,28 @@ PAIRS = (
     Configuration("two Delta-like sinks, two runs, rewind to last", _TWO_RUNS, _PAIR, change="rewind", is_delta=True),
 )
 
+PURGES = (
+    Configuration(
+        "purge: two runs, late file, overwritten file", _TWO_RUNS, events=("arrival", "overwrite"), purges=True
+    ),
+    Configuration(
+        "purge: attempts 1 and 2, late file, kill, lost reply, exception",
+        _TWO_ATTEMPTS,
+        events=("arrival",),
+        kill=("a", 1),
+        losable_replies=1,
+        has_exceptions=True,
+        purges=True,
+    ),
+    *(
+        Configuration(
+            f"purge: two runs, late file, {change}", _TWO_RUNS, events=("arrival",), change=change, purges=True
+        )
+        for change in ("reset", "reset+clean", "rewind")
+    ),
+    _replays("purge: REPLAY and a normal run", _REPLAY_AND_RUN, events=("arrival",), purges=True, losable_replies=1),
+)
+
 # For each rule the smallest search that shows what it is for.
 _WITHOUT = {
     "fence_check": _arrives(_TWO_RUNS, _OWN),
@@ -266,6 +288,9 @@ _WITHOUT = {
     "st_later": _table(_A),
     "st_replay": _table(_REPLAY, has_published_run=True),
     "st_clean": _table(_A, change="reset+clean"),
+    "pu_list": _arrives(_TWO_RUNS, purges=True),
+    "pu_commit": _arrives(_TWO_RUNS, purges=True),
+    "pu_last": _replays_of(_REPLAY_AND_RUN, events=("arrival",), purges=True),
 }
 _WITHOUT_IN_CONSUMER = {"c_edge": "rewind", "c_stop": "ignore", "c_recheck": "ignore", "c_count": "rewind"}
 
@@ -273,8 +298,8 @@ POLICIES = ("rewind", "ignore")
 
 
 def results(is_big: bool = False) -> Iterator[Result]:
-    """Search the main configurations, those of stage tables, the big ones if asked for, and the consumer."""
-    yield from map(search, MAIN + TABLES + PAIRS + (BIG if is_big else ()))
+    """Search all configurations, the big ones if asked for, and the consumer."""
+    yield from map(search, MAIN + TABLES + PAIRS + PURGES + (BIG if is_big else ()))
     yield from map(search_consumer, POLICIES)
 
 

@@ -75,6 +75,7 @@ class Run(NamedTuple):
     deletions: frozenset[FileName]
     second: str = ""  # of a second sink that commits by itself: SECOND_LANDED, or which of both is left out
     settled: str = ""  # of a run that landed in one of both: ASKED, and then what a person has decided
+    purged: frozenset[FileName] = frozenset()  # what its script had purged, also where a revision deletes other files
 
 
 class Staged(NamedTuple):
@@ -158,6 +159,7 @@ class Driver(NamedTuple):
     has_adopted: bool = False
     found: Token | None = None  # under which the rows of an open run had landed
     found_second: Token | None = None  # the same of a second sink that commits by itself
+    purged: frozenset[FileName] = frozenset()  # what a purge found when the script called it
     outcome: str | None = None
 
     def rows_of(self, part: int) -> Rows:

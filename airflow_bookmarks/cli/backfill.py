@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_bookmarks.cli.change import WARNING, confirm, say_aside
 from airflow_bookmarks.cli.output import amount, as_json, as_table
+from airflow_bookmarks.cli.output import in_words as value_in_words
 from airflow_bookmarks.cli.shards import removed_in_words
 from airflow_bookmarks.cli.verb import (
     FORCE,
@@ -65,6 +66,7 @@ def plan_in_lines(told: Mapping[str, Any]) -> list[str]:
     removed = removed_in_words(told)
     if removed:
         lines.append(f"removed by the next runs: {removed}; there is no undo after that")
+    lines += [line for step in steps for line in _state(step)]
     lines += _time_and_cost(told)
     lines += [f"{WARNING}: {step['job']}: {doubt}" for step in steps for doubt in step["doubts"]]
     lines += [f"would hold rows twice: {target} (of {step['job']})" for step in steps for target in _twice(step)]
@@ -94,6 +96,15 @@ def _row(step: Mapping[str, Any]) -> dict[str, Any]:
         "removed": removed_in_words(seen),
         "expected": _length(step["seconds"]),
     }
+
+
+def _state(step: Mapping[str, Any]) -> list[str]:
+    """Say which values of `job.state` change, before and after."""
+    seen = {} if step["preview"] is None else step["preview"]["state"]
+    return [
+        f"job.state {name} of {step['job']}: {value_in_words(moved['before'])} -> {value_in_words(moved['after'])}"
+        for name, moved in seen.items()
+    ]
 
 
 def _time_and_cost(told: Mapping[str, Any]) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from airflow_bookmarks.cli.output import amount
+from airflow_bookmarks.cli.output import amount, in_words
 from airflow_bookmarks.core.text.count import counted
 
 if TYPE_CHECKING:
@@ -70,17 +70,23 @@ def _runs(count: int) -> str:
 
 
 def _by_shard(seen: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    """Say of shards what differs between them; nothing where all are alike."""
+    """Say of shards what differs between them; nothing where all are alike and keep no values of `job.state`."""
     alike: dict[str, list[str]] = {}
     for shard, each in seen.items():
         alike.setdefault(_told(each), []).append(shard)
-    return [] if len(alike) == 1 else [f"    {_named(shards)}: {told}" for told, shards in alike.items()]
+    is_plain = len(alike) == 1 and not any(each.get("state") for each in seen.values())
+    return [] if is_plain else [f"    {_named(shards)}: {told}" for told, shards in alike.items()]
 
 
 def _told(each: Mapping[str, Any]) -> str:
     kept = f"run {each['to_run']} is kept" if each["to_run"] else "no run is kept"
     undone = each["undone_run_count"]
-    return f"{kept}, {_runs(undone)} undone, read again: {amount(each['read_again'])}"
+    # A preview that an older version stored has no state.
+    state = [
+        f", job.state {name}: {in_words(moved['before'])} -> {in_words(moved['after'])}"
+        for name, moved in each.get("state", {}).items()
+    ]
+    return f"{kept}, {_runs(undone)} undone, read again: {amount(each['read_again'])}{''.join(state)}"
 
 
 def _named(shards: list[str]) -> str:

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
 PREFIX = "spark.bookmarks."
-# How these are reached: files/s3/settings.py, files/hadoop/hdfs_settings.py and databases/access.py check them.
-_REACHED = ("s3.", "hdfs.", "access.")
+# Checked elsewhere: by files/s3/settings.py, files/hadoop/hdfs_settings.py, databases/access.py and glue/settings.py.
+_ELSEWHERE = ("s3.", "hdfs.", "access.", "glue.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ class Settings:
             'flights.clean'
         """
         ours = {k.removeprefix(PREFIX): v for k, v in conf.items() if k.startswith(PREFIX)}
-        given = {name: value for name, value in ours.items() if not name.startswith(_REACHED)}
+        given = {name: value for name, value in ours.items() if not is_checked_elsewhere(PREFIX + name)}
         check_setting_names(given)
         return cls(**{_attribute(name): value for name, value in given.items() if value != ""})
 
@@ -135,6 +135,16 @@ def _attribute(name: str) -> str:
 
 def _key(name: str) -> str:
     return {"from_run": "from", "to_run": "to"}.get(name, name)
+
+
+def is_checked_elsewhere(key: str) -> bool:
+    """Whether a key of a Spark conf is a setting of one part alone: how files are reached, databases, or of Glue.
+
+    Example:
+        >>> is_checked_elsewhere("spark.bookmarks.access.crm"), is_checked_elsewhere("spark.bookmarks.option")
+        (True, False)
+    """
+    return key.removeprefix(PREFIX).startswith(_ELSEWHERE)
 
 
 def known_settings() -> tuple[str, ...]:

@@ -96,6 +96,40 @@ class EnvironmentAccess:
         return DatabaseLogin.of_text(text, f"the login for {address}, in the variable {variable},")
 
 
+class ProcessAccess:
+    """Logins that this process alone knows, in memory, for as long as it runs; others are found where `beyond` looks.
+
+    Args:
+        beyond: knows the logins that were not added.
+        last: is asked for a connection that `beyond` does not know; None: nobody is.
+
+    Example:
+        access = ProcessAccess(EnvironmentAccess())
+        access.add("crm", DatabaseLogin.of_uri("postgres://etl:secret@db/crm"))
+        login = access.login(DatabaseAddress.parse("conn:crm"))
+    """
+
+    def __init__(self, beyond: DatabaseAccess, last: DatabaseAccess | None = None) -> None:
+        self.beyond, self.last = beyond, last
+        self._logins: dict[str, DatabaseLogin] = {}
+
+    def add(self, conn_id: str, login: DatabaseLogin) -> None:
+        """Make a login known as `conn:<conn_id>`; one of that name that was added before is replaced."""
+        self._logins[conn_id] = login
+
+    def login(self, address: DatabaseAddress) -> DatabaseLogin:
+        """Return the login for an address; see `DatabaseAccess.login`."""
+        known = self._logins.get(address.conn_id or "")
+        if known is not None:
+            return known
+        try:
+            return self.beyond.login(address)
+        except OptionError:
+            if self.last is None or address.conn_id is None:
+                raise
+            return self.last.login(address)
+
+
 def _read(place: str, setting: str) -> str:
     """Return the text that a setting names."""
     if place.startswith(_ENV):

@@ -51,6 +51,11 @@ class BookmarkDecoratedOperator(BookmarkedSubmission, DecoratedOperator, PySpark
                 "@task.bookmark makes one run of one bookmark, and bookmark_shard is of several. Nothing was read or "
                 "changed. Submit a script that loops over BookmarkedJob(...).shards()."
             )
+        if kwargs.get("glue"):
+            raise OptionError(
+                "glue=True is for scripts, and @task.bookmark calls a function. Nothing was read or changed. Submit "
+                "the script by an operator."
+            )
         if "ship_runtime" in kwargs:
             raise OptionError("ship_runtime is for a driver elsewhere; @task.bookmark is one itself. Leave it out.")
         # Of the task's own process nothing has to be sent anywhere.

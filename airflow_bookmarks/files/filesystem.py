@@ -13,7 +13,7 @@ from airflow_bookmarks.core.selection.glob import SIGNS
 from airflow_bookmarks.files.s3.settings import S3_SCHEMES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
     from airflow_bookmarks.core.selection.listing import FileInfo, Listing
     from airflow_bookmarks.files.concurrency import Concurrency
@@ -155,6 +155,20 @@ class ChangeableFileSystem(FileSystem, Protocol):
         it yet), a part of it may stay: a later sweep removes that.
         """
         ...
+
+
+@runtime_checkable
+class ClassedFileSystem(Protocol):
+    """A store whose files are of storage classes."""
+
+    def without_classes(self, classes: Collection[str]) -> FileSystem:
+        """Return the same store, whose listings leave out files in these classes and count them as excluded."""
+        ...
+
+
+def without_classes(files: FileSystem, classes: Collection[str]) -> FileSystem:
+    """Return a file system whose listings leave out these storage classes; the same where it has none."""
+    return files.without_classes(classes) if classes and isinstance(files, ClassedFileSystem) else files
 
 
 def paths_and_patterns(files: FileSystem, paths: Sequence[str]) -> tuple[list[str], list[str]]:

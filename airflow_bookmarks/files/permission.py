@@ -14,11 +14,12 @@ from typing import IO, TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from airflow_bookmarks.core.errors import LookRefusedError, OptionError
+from airflow_bookmarks.files.filesystem import without_classes
 from airflow_bookmarks.files.hadoop.hdfs_settings import without_default_port
 from airflow_bookmarks.files.s3.settings import S3_SCHEMES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterator, Sequence
 
     from airflow_bookmarks.core.selection.listing import FileInfo
     from airflow_bookmarks.files.concurrency import Concurrency
@@ -176,6 +177,10 @@ class WatchedFileSystem:
         for link in listed.links:
             self._permission.check(link)
         return listed
+
+    def without_classes(self, classes: Collection[str]) -> WatchedFileSystem:
+        """Return the same store, whose listings leave out files in these storage classes."""
+        return WatchedFileSystem(without_classes(self._files, classes), self._permission)
 
     def stat(self, paths: Sequence[str]) -> Sequence[FileInfo | None]:
         """Return each file as it is now; None if it is gone."""

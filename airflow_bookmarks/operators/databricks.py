@@ -7,14 +7,15 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from airflow.providers.databricks.operators.databricks import DatabricksSubmitRunOperator
 
+from airflow_bookmarks.airflow_compat import durable_argument
 from airflow_bookmarks.core.errors import OptionError
 from airflow_bookmarks.links.bookmark import BookmarkLink
-from airflow_bookmarks.operators.task.durable import durable_argument
 from airflow_bookmarks.operators.task.remote_submission import RemoteSubmission, require_waiting
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
 
+_SCRIPT = "spark_python_task"
 _PYTHON_TASKS = ("spark_python_task", "notebook_task", "python_wheel_task")
 
 
@@ -47,6 +48,7 @@ class BookmarkDatabricksSubmitRunOperator(RemoteSubmission, DatabricksSubmitRunO
         *RemoteSubmission.bookmark_template_fields,
     )
     operator_extra_links = (*DatabricksSubmitRunOperator.operator_extra_links, BookmarkLink())  # type: ignore[assignment]
+    has_s3_of_its_own = True
     runtime_suffixes: ClassVar[tuple[str, ...]] = (".whl",)
 
     def __init__(self, *, durable: bool | None = None, **kwargs: Any) -> None:
@@ -56,6 +58,11 @@ class BookmarkDatabricksSubmitRunOperator(RemoteSubmission, DatabricksSubmitRunO
         """Return `spark_conf` of the new cluster."""
         part = self._part()
         return None if part is None else (part.get("new_cluster") or {}).get("spark_conf")
+
+    def script_arguments(self) -> Any:
+        """Return the parameters of the Python task."""
+        part = self._part()
+        return None if part is None else (part.get(_SCRIPT) or {}).get("parameters")
 
     def check_request(self) -> None:
         """Make sure that it is one Python task on a cluster of its own, and that its end is waited for."""
@@ -74,6 +81,12 @@ class BookmarkDatabricksSubmitRunOperator(RemoteSubmission, DatabricksSubmitRunO
                 f"none of {', '.join(_PYTHON_TASKS)} is given, and bookmarks are for scripts in Python. Nothing was "
                 "read or changed; Spark was not started."
             )
+        if self.glue and (_SCRIPT not in part or self.ship_runtime):
+            raise OptionError(
+                f"glue=True takes a {_SCRIPT} and ship_runtime=False on Databricks: a notebook has no arguments, and a "
+                "wheel does not bring awsglue. Nothing was read or changed; Spark was not started. Install the package "
+                "by an init script that puts `python -m airflow_bookmarks.glue path` into PYTHONPATH."
+            )
 
     def submit_remotely(self, context: Context, conf: Mapping[str, str], runtime_uri: str | None) -> Any:
         """Submit the run by the provider's operator."""
@@ -85,6 +98,9 @@ class BookmarkDatabricksSubmitRunOperator(RemoteSubmission, DatabricksSubmitRunO
         cluster = {**part["new_cluster"], "spark_conf": {**(part["new_cluster"].get("spark_conf") or {}), **conf}}
         libraries = [*(part.get("libraries") or ()), *([{"whl": runtime_uri}] if runtime_uri is not None else ())]
         ours: dict[str, Any] = {"new_cluster": cluster, **({"libraries": libraries} if libraries else {})}
+        if added := self.added_arguments:
+            script = part[_SCRIPT]
+            ours[_SCRIPT] = {**script, "parameters": [*(script.get("parameters") or ()), *added]}
         if self._tasks() is not None:
             ours = {"tasks": [{**part, **ours}]}
         # By name, because named parameters take precedence over those in `json`, if the provider keeps the two apart.

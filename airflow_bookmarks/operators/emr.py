@@ -58,6 +58,8 @@ class BookmarkEmrAddStepsOperator(RemoteSubmission, EmrAddStepsOperator):  # typ
     template_fields: Sequence[str] = (*EmrAddStepsOperator.template_fields, *RemoteSubmission.bookmark_template_fields)
     operator_extra_links = (*EmrAddStepsOperator.operator_extra_links, BookmarkLink())  # type: ignore[assignment]
 
+    has_s3_of_its_own = True
+
     def __init__(self, *, wait_for_completion: bool = True, **kwargs: Any) -> None:
         super().__init__(wait_for_completion=wait_for_completion, **kwargs)
 
@@ -65,6 +67,11 @@ class BookmarkEmrAddStepsOperator(RemoteSubmission, EmrAddStepsOperator):  # typ
         """Return the conf of the step that runs spark-submit."""
         steps = _read_steps(self.steps)
         return None if steps is None else SubmitArguments.of(_arguments(_spark_step(steps))[1:]).conf
+
+    def script_arguments(self) -> Sequence[str] | None:
+        """Return what follows the script in the step that runs spark-submit."""
+        steps = _read_steps(self.steps)
+        return None if steps is None else SubmitArguments.of(_arguments(_spark_step(steps))[1:]).application[1:]
 
     def check_request(self) -> None:
         """Make sure that the end of the steps is waited for, and that one of them is Spark's."""
@@ -81,7 +88,7 @@ class BookmarkEmrAddStepsOperator(RemoteSubmission, EmrAddStepsOperator):  # typ
         step = _spark_step(steps)
         command, *arguments = _arguments(step)
         added = SubmitArguments.of(arguments).adding(conf, runtime_uri)
-        step["HadoopJarStep"]["Args"] = [command, *added.as_list()]
+        step["HadoopJarStep"]["Args"] = [command, *added.as_list(), *self.added_arguments]
         self.steps = steps
         try:
             return EmrAddStepsOperator.execute(self, context)
@@ -163,6 +170,8 @@ class BookmarkEmrServerlessStartJobOperator(RemoteSubmission, EmrServerlessStart
     )
     operator_extra_links = (*EmrServerlessStartJobOperator.operator_extra_links, BookmarkLink())  # type: ignore[assignment]
 
+    has_s3_of_its_own = True
+
     # The provider's arguments that stand before the asterisk by name, so that default_args may give them.
     def __init__(
         self,
@@ -179,6 +188,10 @@ class BookmarkEmrServerlessStartJobOperator(RemoteSubmission, EmrServerlessStart
     def user_conf(self) -> Any:
         """Return the conf of the job: of the configuration overrides, and of the parameters, which come before it."""
         return {**_spark_defaults(self.configuration_overrides or {}), **self._parameters().conf}
+
+    def script_arguments(self) -> Any:
+        """Return the arguments of the entry point."""
+        return self.job_driver.get("sparkSubmit", {}).get("entryPointArguments")
 
     def check_request(self) -> None:
         """Make sure that it is a Spark job, and that its end is waited for."""
@@ -197,6 +210,10 @@ class BookmarkEmrServerlessStartJobOperator(RemoteSubmission, EmrServerlessStart
         self.configuration_overrides = _with_spark_defaults(self.configuration_overrides or {}, properties)
         if runtime_uri is not None:
             self.job_driver = self._driver_with(runtime_uri)
+        if added := self.added_arguments:
+            submit = self.job_driver["sparkSubmit"]
+            arguments = [*(submit.get("entryPointArguments") or ()), *added]
+            self.job_driver = {**self.job_driver, "sparkSubmit": {**submit, "entryPointArguments": arguments}}
         try:
             return EmrServerlessStartJobOperator.execute(self, context)
         finally:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.providers.amazon.aws.operators.glue import GlueJobOperator
 
+from airflow_bookmarks.airflow_compat import durable_argument
 from airflow_bookmarks.core.errors import OptionError
 from airflow_bookmarks.links.bookmark import BookmarkLink
-from airflow_bookmarks.operators.task.durable import durable_argument
 from airflow_bookmarks.operators.task.remote_submission import RemoteSubmission, joined, require_waiting
 from airflow_bookmarks.operators.task.submit_arguments import SubmitArguments
 
@@ -44,6 +44,11 @@ class BookmarkGlueJobOperator(RemoteSubmission, GlueJobOperator):  # type: ignor
     operator_extra_links = (*GlueJobOperator.operator_extra_links, BookmarkLink())  # type: ignore[assignment]
 
     def __init__(self, *, stop_job_run_on_kill: bool = True, durable: bool | None = None, **kwargs: Any) -> None:
+        if kwargs.get("glue"):
+            raise OptionError(
+                "glue=True is for scripts that leave AWS Glue: a job run of Glue has the real awsglue. Nothing was "
+                "read or changed. Leave it out, and open a BookmarkedJob in the script; or submit the script elsewhere."
+            )
         super().__init__(
             stop_job_run_on_kill=stop_job_run_on_kill, **durable_argument(GlueJobOperator, durable), **kwargs
         )

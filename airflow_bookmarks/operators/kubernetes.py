@@ -54,6 +54,10 @@ class BookmarkSparkKubernetesOperator(RemoteSubmission, SparkKubernetesOperator)
         """Return `spec.sparkConf`; None where the application's file is not read yet."""
         return None if self._body is None else _spec(self._body).get("sparkConf")
 
+    def script_arguments(self) -> Any:
+        """Return `spec.arguments`; None where the application's file is not read yet."""
+        return None if self._body is None else _spec(self._body).get("arguments")
+
     def check_request(self) -> None:
         """Make sure that there is an application to add to."""
         if not self.application_file and not self.template_spec:
@@ -68,6 +72,8 @@ class BookmarkSparkKubernetesOperator(RemoteSubmission, SparkKubernetesOperator)
         body = copy.deepcopy(self._read_body())
         spec = body["spark"].setdefault("spec", {})
         spec["sparkConf"] = {**(spec.get("sparkConf") or {}), **conf}
+        if added := self.added_arguments:
+            spec["arguments"] = [*(spec.get("arguments") or ()), *added]
         if runtime_uri is not None:
             deps = {**(spec.get("deps") or {})}
             spec["deps"] = {**deps, "pyFiles": [*(deps.get("pyFiles") or ()), runtime_uri]}

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.providers.apache.livy.operators.livy import LivyOperator
 
-from airflow_bookmarks.operators.task.durable import durable_argument
+from airflow_bookmarks.airflow_compat import durable_argument
 from airflow_bookmarks.operators.task.remote_submission import RemoteSubmission, require_waiting
 
 if TYPE_CHECKING:
@@ -40,6 +40,10 @@ class BookmarkLivyOperator(RemoteSubmission, LivyOperator):
         """Return the conf among the parameters of the batch."""
         return self.spark_params["conf"]
 
+    def script_arguments(self) -> Any:
+        """Return the arguments among the parameters of the batch."""
+        return self.spark_params["args"]
+
     def check_request(self) -> None:
         """Make sure that the end of the batch is waited for."""
         interval = self._polling_interval
@@ -50,7 +54,8 @@ class BookmarkLivyOperator(RemoteSubmission, LivyOperator):
         given = self.spark_params
         listed: Any = given["py_files"] or ()
         py_files = [*listed, *filter(None, [runtime_uri])]
-        self.spark_params = {**given, "conf": dict(conf), "py_files": py_files or None}
+        arguments: list[Any] = [*(given["args"] or ()), *self.added_arguments]  # type: ignore[misc]
+        self.spark_params = {**given, "conf": dict(conf), "py_files": py_files or None, "args": arguments or None}
         try:
             return LivyOperator.execute(self, context)
         finally:

@@ -7,14 +7,16 @@ import io
 import os
 import tempfile
 import zipfile
-from pathlib import Path
+from collections.abc import Mapping
+from pathlib import Path, PurePosixPath
 
 from airflow_bookmarks.core.errors import BookmarkError
 from airflow_bookmarks.version import __version__
 
-PACKAGES = ("core", "databases", "store", "files", "sources", "sinks", "lifecycle", "spark")
+PACKAGES = ("core", "databases", "store", "files", "sources", "sinks", "lifecycle", "spark", "glue")
 
 _PACKAGE = Path(__file__).parents[1]
+_GLUE_PATH = _PACKAGE / "glue" / "path"
 _AT_ROOT = ("__init__.py", "own_kind.py", "version.py", "py.typed")
 _EPOCH = (1980, 1, 1, 0, 0, 0)  # the oldest time that a zip can hold; a real one would change the bytes
 
@@ -35,9 +37,25 @@ def runtime_zip(folder: Path | None = None) -> Path:
     Raises:
         RuntimeZipError: the default folder is somebody else's.
     """
-    content = _content()
+    return _written(f"airflow_bookmarks-{__version__}", _content(_runtime_files()), folder)
+
+
+def glue_zip(folder: Path | None = None) -> Path:
+    """Return the path of the zip with the runtime and, at its root, what scripts for AWS Glue import.
+
+    It is another zip than `runtime_zip`, since on a path before the real `awsglue` it hides that; see there for the
+    rest.
+    """
+    names = {path.relative_to(_GLUE_PATH).as_posix(): path for path in _GLUE_PATH.rglob("*.py")}
+    # Packages without an __init__, which leave room for a project's own, are found in a zip by their folders alone.
+    folders = {f"{folder}/": None for name in names for folder in PurePosixPath(name).parents if folder.name}
+    files = {**_runtime_files(), **names, **folders}
+    return _written(f"airflow_bookmarks_glue-{__version__}", _content(files), folder)
+
+
+def _written(name: str, content: bytes, folder: Path | None) -> Path:
     digest = hashlib.sha256(content).hexdigest()
-    path = (_private_folder() if folder is None else folder) / f"airflow_bookmarks-{__version__}-{digest[:16]}.zip"
+    path = (_private_folder() if folder is None else folder) / f"{name}-{digest[:16]}.zip"
     # The bytes are compared, and not only the name: what is shipped is code, and a file cut short has a right name.
     if not path.exists() or path.read_bytes() != content:
         beside = path.with_name(f"{path.name}.{os.getpid()}.part")
@@ -46,20 +64,24 @@ def runtime_zip(folder: Path | None = None) -> Path:
     return path
 
 
-def _content() -> bytes:
+def _content(files: Mapping[str, Path | None]) -> bytes:
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
-        for path in sorted(_files()):
-            entry = zipfile.ZipInfo(f"{_PACKAGE.name}/{path.relative_to(_PACKAGE).as_posix()}", _EPOCH)
+        for name, path in sorted(files.items()):
+            entry = zipfile.ZipInfo(name, _EPOCH)
             entry.compress_type = zipfile.ZIP_DEFLATED
-            entry.external_attr = 0o644 << 16
-            archive.writestr(entry, path.read_bytes())
+            entry.external_attr = (0o755 if path is None else 0o644) << 16
+            archive.writestr(entry, b"" if path is None else path.read_bytes())
     return buffer.getvalue()
 
 
-def _files() -> list[Path]:
+def _runtime_files() -> dict[str, Path]:
+    """Return the files of the runtime by their names in the zip."""
     inside = [path for package in PACKAGES for path in (_PACKAGE / package).rglob("*.py")]
-    return [*(_PACKAGE / name for name in _AT_ROOT), *inside]
+    # Commands are for workers, and names that hide Glue's own stand in a zip of their own.
+    inside = [path for path in inside if path.name != "__main__.py" and not path.is_relative_to(_GLUE_PATH)]
+    files = [*(_PACKAGE / name for name in _AT_ROOT), *inside]
+    return {f"{_PACKAGE.name}/{path.relative_to(_PACKAGE).as_posix()}": path for path in files}
 
 
 def _private_folder() -> Path:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
 
+from airflow_bookmarks.airflow_compat import durable_argument
 from airflow_bookmarks.core.errors import OptionError
 from airflow_bookmarks.hooks.database import connection_environment
-from airflow_bookmarks.operators.task.durable import durable_argument
 from airflow_bookmarks.operators.task.submission import BookmarkedSubmission
 
 if TYPE_CHECKING:
@@ -26,8 +26,9 @@ class BookmarkSparkSubmitOperator(BookmarkedSubmission, SparkSubmitOperator):  #
     Takes everything that SparkSubmitOperator takes and, by name, what `BookmarkedSubmission` lists: `bookmark_job`,
     `bookmark_option`, `bookmark_from`, `bookmark_to`, `bookmark_upstream`, `bookmark_upstream_until`,
     `bookmark_on_conflict`, `bookmark_on_unused`, `bookmark_on_clear`, `skip_when_empty`, `on_empty`, `conf_for`,
-    `bookmarks_conn_id`, `ship_runtime`. Returns one plain dict: job, run number, epoch, watermarks and counts of the
-    run (numbers that other jobs compare are text). With the option `enable` success means: committed and published.
+    `bookmarks_conn_id`, `ship_runtime`, `glue`. Returns one plain dict: job, run number, epoch, watermarks and counts
+    of the run (numbers that other jobs compare are text). With the option `enable` success means: committed and
+    published.
 
     Args:
         bookmark_databases: ids of Airflow connections that the script names as `conn:<id>`. The driver gets their
@@ -62,9 +63,11 @@ class BookmarkSparkSubmitOperator(BookmarkedSubmission, SparkSubmitOperator):  #
 
     def submit(self, context: Context, conf: Mapping[str, str], runtime: Path | None) -> Any:
         """Submit by the provider's operator."""
-        given = self.conf, self.py_files
+        given = self.conf, self.py_files, self.application_args
         self._hook = None  # made anew with the conf of this try
         self.conf = dict(conf)
+        if added := self.added_arguments:
+            self.application_args = [*(self.application_args or ()), *added]
         if runtime is not None:
             self.py_files = ",".join([*filter(None, [self.py_files]), str(runtime)])
         try:
@@ -72,7 +75,7 @@ class BookmarkSparkSubmitOperator(BookmarkedSubmission, SparkSubmitOperator):  #
             return SparkSubmitOperator.execute(self, context)
         finally:
             # A later execution of this object finds the user's values, without the settings of this try.
-            self.conf, self.py_files = given
+            self.conf, self.py_files, self.application_args = given
 
     def _get_hook(self) -> SparkSubmitHook:
         hook = super()._get_hook()

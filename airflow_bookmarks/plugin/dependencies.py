@@ -27,7 +27,7 @@ from airflow_bookmarks.plugin.auth import LoggedIn, Person, Rights, UserScope
 from airflow_bookmarks.plugin.bulkhead import PATIENCE_S, Bulkhead
 from airflow_bookmarks.plugin.connection import Opened
 from airflow_bookmarks.plugin.exception_handlers import LOGGED, ForbiddenError
-from airflow_bookmarks.plugin.presenters.all_heads import AllHeads
+from airflow_bookmarks.plugin.presenters.all_jobs import AllJobs
 from airflow_bookmarks.plugin.presenters.sharded_job import find_sharded
 from airflow_bookmarks.plugin.redaction import text_with_names_hidden
 from airflow_bookmarks.plugin.scan.child import LIMITS, Limits, is_allowed, look_below, run_in_child
@@ -56,7 +56,7 @@ class Backstage:
     folders: Bulkhead = field(default_factory=lambda: Bulkhead("listing of folders", threads=2))
     # As may looking at the head of each job; one at a time, because those who come meanwhile find what it has found.
     all_jobs: Bulkhead = field(default_factory=lambda: Bulkhead("state of all jobs", threads=1))
-    heads: AllHeads = field(default_factory=AllHeads)
+    jobs: AllJobs = field(default_factory=AllJobs)
     patience_s: float = PATIENCE_S
 
     limits: Limits = LIMITS  # of each child that looks at files
@@ -67,6 +67,7 @@ class Backstage:
         self.store.close()
         self.folders.close()
         self.all_jobs.close()
+        self.jobs.close()
 
 
 @dataclass(frozen=True, slots=True)

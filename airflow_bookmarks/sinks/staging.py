@@ -10,6 +10,7 @@ from airflow_bookmarks.core.errors import PublishError, SourceMissingError
 from airflow_bookmarks.core.metadata.output import OutputMetadata
 from airflow_bookmarks.core.rules.emptiness import WHEN_EMPTY
 from airflow_bookmarks.core.rules.mode import Mode as Mode
+from airflow_bookmarks.core.run import FILES_SINK
 from airflow_bookmarks.core.selection.listing import Listing
 from airflow_bookmarks.core.selection.reason import HIDDEN
 from airflow_bookmarks.files.filesystem import Listed
@@ -140,3 +141,8 @@ def _present(files: FileSystem, folder: str) -> list[str]:
         return list(files.list(folder, recursive=True).files.paths)
     except SourceMissingError:
         return []
+
+
+def purge_request(folder: str) -> StagingRequest:
+    """Return what is stored before a purge of files below a folder: it stages nothing, and its publish deletes."""
+    return StagingRequest(FILES_SINK, folder, stats={"mode": Mode.PURGE.value})

@@ -7,6 +7,7 @@ frames listed once            Spark Connect                 plans are read by pa
 all observations of a write   Spark Connect before 4.1      outputs are counted after the write; options are refused
 a format                      avro: all, xml: PySpark 3.5   a read or write of it is refused, with the package to add
 types read as wider ones      avro, parquet: PySpark 3.5    files whose types are narrower than others are refused
+variants                      PySpark 3.5                   Python finds the types of JSON in scripts for Glue
 """
 
 from __future__ import annotations
@@ -190,6 +191,11 @@ def reads_as(reader: DataFrameReader, file: str, schema: StructType) -> bool:
             raise
         return False
     return True
+
+
+def has_variants() -> bool:
+    """Whether Spark parses JSON into variants and can say what types they hold: from PySpark 4.0 on."""
+    return hasattr(F, "schema_of_variant_agg")
 
 
 def parameters_of(kind: type, method: str) -> list[str]:

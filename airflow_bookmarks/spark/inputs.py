@@ -113,7 +113,7 @@ class Inputs(Guarded):
     def explain(self, error: BaseException) -> None:
         """Add to an error of Spark what it does not know: of which column a number is, or which frames have deletes."""
         from airflow_bookmarks.spark.contexts.deletes import missing_deletes  # imports pyspark
-        from airflow_bookmarks.spark.contexts.numbers import misfit
+        from airflow_bookmarks.spark.jdbc.numbers import misfit
 
         notes = [misfit(error, columns, label) for label, columns in self._columns.items()]
         for said in (*notes, missing_deletes(error)):

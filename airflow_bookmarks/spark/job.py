@@ -579,7 +579,8 @@ class BookmarkedJob:
             stamp_rows: add the columns `_run_number` and `_epoch` (bigint) of the run that writes the row; a replay
                 writes those of the run that it repeats.
             when_empty: what to do with this output in a run whose contexts have nothing new: "publish" it as in any
-                other run, or "discard" it. Default: publish rows, unless they would overwrite while neither a context
+                other run, or "discard" it. "rows": in any run, publish it if it has rows, and else make no file of it.
+                Default: publish rows, unless they would overwrite while neither a context
                 nor `job.state` has moved, and discard an output without rows. Discarded outputs are named in the log
                 and counted as `discarded`.
             on_unknown_runs: what to do in a job without a bookmark that begins at the beginning, if its target holds

@@ -18,15 +18,15 @@ from airflow_bookmarks.sources.files.options import FileOptions
 from airflow_bookmarks.sources.jdbc.options import SETTLE_FOR, TableOptions
 from airflow_bookmarks.sources.tables.versioned import VersionOptions
 from airflow_bookmarks.spark.contexts.files import read_files
-from airflow_bookmarks.spark.contexts.jdbc import TableReadOptions, read_table
 from airflow_bookmarks.spark.contexts.options import FileReadOptions, UpstreamReadOptions
 from airflow_bookmarks.spark.contexts.own import read_own
 from airflow_bookmarks.spark.contexts.scope import ReadScope
-from airflow_bookmarks.spark.contexts.snapshot import Compare, read_snapshot
 from airflow_bookmarks.spark.contexts.upstream import read_upstream
 from airflow_bookmarks.spark.delta.context import read_delta
 from airflow_bookmarks.spark.features import check_observations, lists_once
 from airflow_bookmarks.spark.iceberg.context import read_iceberg
+from airflow_bookmarks.spark.jdbc.context import TableReadOptions, read_table
+from airflow_bookmarks.spark.jdbc.snapshot import Compare, read_snapshot
 from airflow_bookmarks.spark.readers.by_format import ByFormat, set_option
 from airflow_bookmarks.spark.readers.files import Way
 from airflow_bookmarks.spark.readers.format import FORMATS
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame
 
+    from airflow_bookmarks.core.files.listed_partitions import ListedPartitions
     from airflow_bookmarks.core.rules.schema import InferSchema
     from airflow_bookmarks.core.rules.shard import ShardBy
     from airflow_bookmarks.files.access import FileAccess
@@ -182,6 +183,11 @@ class BookmarkedReader(ByFormat):
         per_partition: bool = False,
         infer_schema: InferSchema = "sample",
         read_by: Way | None = None,
+        listed_partitions: ListedPartitions | None = None,
+        text_partitions: bool = False,
+        max_band: timedelta | None = None,
+        max_files_in_band: int | None = None,
+        exclude_storage_classes: Sequence[str] = (),
     ) -> BookmarkedReader:
         """Set how files are selected and read. Without this call, each option has its default.
 
@@ -244,9 +250,18 @@ class BookmarkedReader(ByFormat):
             per_partition: in `job.partitions`: read one partition (`name=value` folders) at a time, each with a commit
                 of its own.
             infer_schema: without .schema(...): which files to inspect for columns: "sample" (default), a sample if
-                there are more than 100 (1,000 for formats that carry their schema); "all"; or "last", none of them: the
-                columns of the last run are used, and new ones are not read.
+                there are more than 100 (1,000 for formats that carry their schema); "all"; "last", none of them: the
+                columns of the last run are used, and new ones are not read; or "each", for CSV: all, each read by its
+                own header, or without headers with as many columns as the longest first line.
             read_by: how to pass the files to Spark: "paths" or "directory"; default: chosen by their number.
+            listed_partitions: the partitions of a table as a catalog lists them; `.load` takes the folder of the table.
+                Only these are read, wherever they lie, and their values become columns, whatever their folders are
+                called. One whose folder is missing or empty is counted ("empty_partitions").
+            text_partitions: let partition columns be text, as their folders spell them, and no numbers or dates.
+            max_band, max_files_in_band: as in Glue, of the files younger than `max_band` read at most so many, the
+                oldest first; the others are left to a later run, and counted ("settling").
+            exclude_storage_classes: leave out objects of S3 in these classes ("GLACIER"): counted ("excluded"), and
+                read once they are in another class.
 
         Raises:
             OptionError: a choice is unknown, a bound is not positive, options contradict each other, or the method is
@@ -282,6 +297,10 @@ class BookmarkedReader(ByFormat):
             partition_time=partition_time,
             reread=reread,
             empties=not disposal.is_kept,
+            text_partitions=text_partitions,
+            max_band=max_band,
+            max_files_in_band=max_files_in_band,
+            exclude_storage_classes=exclude_storage_classes,
         )
         self._files = FileReadOptions(
             selection=selection,
@@ -293,6 +312,7 @@ class BookmarkedReader(ByFormat):
             per_partition=per_partition,
             infer_schema=infer_schema,
             read_by=read_by,
+            listed_partitions=listed_partitions,
         )
         self._files.check_source_change(self._wanted.on_source_change)
         self._wanted.check_ends(selection.bound)

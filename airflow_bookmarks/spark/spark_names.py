@@ -69,10 +69,10 @@ _OF_ONE_KIND: Mapping[str, str] = {
     **{
         name: _OF_FILES.format(name)
         for name in (
-            "archive_to", "exclusions", "gaps", "infer_schema", "late_after", "moved_from", "on_corrupt", "on_missing",
+            "archive_to", "exclude_storage_classes", "exclusions", "gaps", "infer_schema", "late_after",
+            "listed_partitions", "max_band", "max_files_in_band", "moved_from", "on_corrupt", "on_missing",
             "on_overwrite", "on_published", "on_touch", "on_unmatched", "partition_filter", "partition_time",
-            "per_partition", "read_by",
-            "reread", "sequence", "settle", "shard_by",
+            "per_partition", "read_by", "reread", "sequence", "settle", "shard_by", "text_partitions",
         )
     },
     **{

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
     from airflow_bookmarks.core.rules.emptiness import WhenEmpty
     from airflow_bookmarks.files.access import FileAccess
+    from airflow_bookmarks.sinks.files.catalog import TableDefinition
     from airflow_bookmarks.sinks.staging import OnUnknownRuns
     from airflow_bookmarks.spark.outputs.draft import WritingJob
 
@@ -228,7 +229,16 @@ class BookmarkedWriter:
         self.options(**options)
 
     @by_own_access
-    def jdbc(self, url: str, table: str, mode: str | None = None, properties: Mapping[str, str] | None = None) -> None:
+    def jdbc(
+        self,
+        url: str,
+        table: str,
+        mode: str | None = None,
+        properties: Mapping[str, str] | None = None,
+        *,
+        before: str | Iterable[str] | None = None,
+        after: str | Iterable[str] | None = None,
+    ) -> None:
         """Stage the frame for a table of a database; the commit makes it visible, in one transaction.
 
         Spark writes to a stage table of its own first, with the types that the table has. It lies in the schema of the
@@ -241,6 +251,8 @@ class BookmarkedWriter:
             table: "dim", "public.dim" or 'public."Order Lines"'; its case counts.
             mode: "append" (default) or "overwrite".
             properties: options of Spark's writer and of the driver, such as batchsize.
+            before, after: statements that the publish runs before and after the rows, in its transaction; MySQL takes
+                none there that would commit, such as TRUNCATE. The table `_bookmarks_statements` keeps their digest.
 
         Raises:
             OptionError: the address, the table or an option can't be used; the table lacks a column or needs another,
@@ -253,7 +265,7 @@ class BookmarkedWriter:
             if mode is not None:
                 self.mode(mode)
             self.options(**(properties or {}))
-            stage_table(self._draft, url, table)
+            stage_table(self._draft, url, table, before, after)
 
     @by_own_access
     def delta(
@@ -416,7 +428,7 @@ class BookmarkedWriter:
                 self.mode("overwrite" if overwrite else "append")
             stage_by_place(self._draft, tableName)
 
-    def in_catalog(self, table: str) -> BookmarkedWriter:
+    def in_catalog(self, table: str, definition: TableDefinition | None = None) -> BookmarkedWriter:
         """Let the publish add the partitions of what it makes visible to a table of a catalog; for `save`.
 
         The table is there, lies in the folder that is saved to, and has the partition columns of `partitionBy`. A
@@ -426,6 +438,8 @@ class BookmarkedWriter:
         Args:
             table: "glue:sales.orders" for the Glue Data Catalog, "spark:sales.orders" for Spark's own, such as a Hive
                 metastore.
+            definition: how the publish makes the table if it is not there, and which columns it adds to one that is;
+                None: it has to be there, and its columns stay.
 
         Raises:
             OptionError: it names no such table.
@@ -434,7 +448,7 @@ class BookmarkedWriter:
             job.write(orders, "orders").partitionBy("day").in_catalog("glue:sales.orders").parquet("s3a://lake/orders")
         """
         try:
-            self._draft.catalog_table = CatalogTable.parse(table)
+            self._draft.catalog_table, self._draft.catalog_definition = CatalogTable.parse(table), definition
         except OptionError as error:
             raise self._draft.refused(str(error)) from error
         return self

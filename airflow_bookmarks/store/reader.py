@@ -154,6 +154,12 @@ class StateReader:
         found = self.items(list(keys))
         return {keys[key]: item.execution_of(keys[key], attributes) for key, attributes in found.items()}
 
+    def executions_of_jobs(self, run_ids: Mapping[str, str]) -> dict[str, Execution]:
+        """Return one execution of each of several jobs, by job; those that exist. One request per hundred."""
+        keys = {self.keys(job).execution(run_id): job for job, run_id in run_ids.items()}
+        found = self.items(list(keys))
+        return {keys[key]: item.execution_of(run_ids[keys[key]], found[key]) for key in found}
+
     def execution_items(self, job: str) -> Iterator[tuple[str, Attributes]]:
         """Yield all executions of a job by their run id, as plain attributes."""
         for key, attributes in self.table.query(self.keys(job).partition, prefix=item.EXECUTION_PREFIX):

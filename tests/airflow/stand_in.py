@@ -85,6 +85,10 @@ class Service:
         """Return the Python files of a submit."""
         raise NotImplementedError
 
+    def script_arguments(self, asked: Asked) -> list[str]:
+        """Return what a submit gives to the script."""
+        raise NotImplementedError
+
     # ---- the job
 
     def start(self, asked: Asked) -> None:
@@ -190,6 +194,9 @@ class Livy(Service):
     def runtimes(self, asked: Asked) -> list[str]:
         return list(asked.body.get("pyFiles", ()))
 
+    def script_arguments(self, asked: Asked) -> list[str]:
+        return list(asked.body.get("args", ()))
+
 
 def submit_flags(arguments: list[str], *names: str) -> list[str]:
     """Return the values of a flag of spark-submit."""
@@ -232,6 +239,10 @@ class Emr(Service):
     def runtimes(self, asked: Asked) -> list[str]:
         return [uri for text in submit_flags(self._arguments(asked), "--py-files") for uri in text.split(",")]
 
+    def script_arguments(self, asked: Asked) -> list[str]:
+        (step,) = (s for s in asked.body["Steps"] if s["HadoopJarStep"]["Args"][0] == "spark-submit")
+        return list(step["HadoopJarStep"]["Args"][len(self._arguments(asked)) + 1 :])
+
 
 class EmrServerless(Service):
     """Job runs of EMR Serverless."""
@@ -265,6 +276,9 @@ class EmrServerless(Service):
 
     def runtimes(self, asked: Asked) -> list[str]:
         return [uri for text in submit_flags(self._parameters(asked), "--py-files")[-1:] for uri in text.split(",")]
+
+    def script_arguments(self, asked: Asked) -> list[str]:
+        return list(asked.body["jobDriver"]["sparkSubmit"].get("entryPointArguments", ()))
 
     def _parameters(self, asked: Asked) -> list[str]:
         return shlex.split(asked.body["jobDriver"]["sparkSubmit"].get("sparkSubmitParameters", ""))
@@ -343,6 +357,9 @@ class Databricks(Service):
     def runtimes(self, asked: Asked) -> list[str]:
         return [library["whl"] for library in self._part(asked).get("libraries", ())]
 
+    def script_arguments(self, asked: Asked) -> list[str]:
+        return list(self._part(asked)["spark_python_task"].get("parameters", ()))
+
     def _part(self, asked: Asked) -> dict[str, Any]:
         tasks = asked.body.get("tasks")
         return dict(tasks[0]) if tasks else asked.body
@@ -398,3 +415,6 @@ class Kubernetes(Service):
 
     def runtimes(self, asked: Asked) -> list[str]:
         return list(asked.body["spec"].get("deps", {}).get("pyFiles", ()))
+
+    def script_arguments(self, asked: Asked) -> list[str]:
+        return list(asked.body["spec"].get("arguments", ()))

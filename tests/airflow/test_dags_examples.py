@@ -359,6 +359,7 @@ def test_chain_reads_in_each_dag_what_the_one_before_has_published(examples: Exa
     assert delays.xcom("delays")["outputs"]["journal"]["rows"] == 2
 
 
+@pytest.mark.thorough  # operators/test_params.py does it without Spark
 @pytest.mark.spark
 @pytest.mark.slow
 def test_choice_at_trigger_holds_for_one_run(examples: Examples) -> None:
@@ -372,6 +373,7 @@ def test_choice_at_trigger_holds_for_one_run(examples: Examples) -> None:
     assert examples.files_read("choose_at_trigger.clean") == [1]
 
 
+@pytest.mark.thorough  # operators/test_change_operators.py resets on a condition without Spark
 @pytest.mark.spark
 @pytest.mark.slow
 def test_everything_is_read_again_when_the_script_writes_other_columns(examples: Examples) -> None:
@@ -415,6 +417,7 @@ def test_mapped_tasks_share_out_what_was_delivered(examples: Examples) -> None:
     assert sum(sum(examples.files_read(name)) for name in shard_names("flights_by_shard.late")) == 3
 
 
+@pytest.mark.thorough  # spark/test_batches.py and spark/test_reference.py do it in short
 @pytest.mark.spark
 @pytest.mark.slow
 def test_backlog_is_drained_in_batches_with_the_names_of_the_carriers(examples: Examples) -> None:
@@ -446,6 +449,7 @@ def report(folder: Path, hour: int, *, age_s: float) -> None:
     os.utime(path, (written, written))
 
 
+@pytest.mark.thorough  # operators/test_skip_when_empty.py does it in short
 @pytest.mark.spark
 @pytest.mark.slow
 def test_hour_reads_what_is_whole_and_an_hour_without_reports_starts_no_spark(
@@ -464,6 +468,25 @@ def test_hour_reads_what_is_whole_and_an_hour_without_reports_starts_no_spark(
 
     assert empty.state == "success"
     assert examples.files_read(f"{dag_id}.convert") == [2, 0]
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+def test_script_for_glue_runs_unmodified_and_reads_each_report_once(examples: Examples) -> None:
+    dag_id, data = "weather_from_glue", examples.world.folder / "data"
+    for hour in (1, 2):
+        report(data / "raw" / "weather", hour, age_s=7200)
+    first = Played(examples.dag(dag_id).test())
+    assert first.state == "success"
+    report(data / "raw" / "weather", 3, age_s=3600)
+    second = Played(examples.dag(dag_id).test())
+    assert second.state == "success"
+    third = Played(examples.dag(dag_id).test())  # nothing new: without Spark
+
+    assert third.state == "success"
+    assert [each.xcom("weather")["outputs"]["target"]["rows"] for each in (first, second)] == [2, 1]
+    assert examples.files_read(f"{dag_id}.weather") == [2, 1, 0]
+    assert list((data / "weather_from_glue").glob("month=1/day=1/*.parquet"))
 
 
 @pytest.mark.spark

@@ -56,6 +56,21 @@ def test_plan_is_shown_before_anything_is_changed(shop: Shop, uri: str, capsys: 
     assert epochs(shop) == [1, 1, 1]
 
 
+@pytest.mark.parametrize("hide", [(), ("--hide-state",)], ids=["shown", "hidden"])
+def test_plan_says_which_values_of_job_state_change(
+    shop: Shop, uri: str, capsys: pytest.CaptureFixture[str], hide: tuple[str, ...]
+) -> None:
+    for value in (4, 5):
+        shop.put(f"{value}.txt", "d")
+        run = shop.begin("clean")
+        shop.copy(run)
+        run.state("cursor").set(value)
+        run.commit()
+    call(uri, "clean", "--to", "4", "--dry-run", *hide, *WHY)
+    before, after = ("(hidden)", "(hidden)") if hide else (5, 4)
+    assert f"job.state cursor of clean: {before} -> {after}" in capsys.readouterr().out.splitlines()
+
+
 def test_jobs_go_back_together(shop: Shop, uri: str, capsys: pytest.CaptureFixture[str]) -> None:
     told = answer(uri, capsys, "clean", "--from-start", *WHY)
     assert (told["jobs"], told["undo_in_order"]) == (3, ["mail", "report", "clean"])

@@ -16,7 +16,7 @@ from model.configuration import Configuration
 from model.consumer import search_consumer
 from model.rules import RULES
 from model.search import search
-from model.searches import BIG, MAIN, PAIRS, TABLES, result_without
+from model.searches import BIG, MAIN, PAIRS, PURGES, TABLES, result_without
 
 # States and endings of each complete search.
 MAIN_COUNTS = {
@@ -80,6 +80,14 @@ PAIR_COUNTS = {
     "two Delta-like sinks, two runs, reset": (3804, 558),
     "two Delta-like sinks, two runs, rewind to last": (3642, 490),
 }
+PURGE_COUNTS = {
+    "purge: two runs, late file, overwritten file": (11324, 1411),
+    "purge: attempts 1 and 2, late file, kill, lost reply, exception": (9307, 771),
+    "purge: two runs, late file, reset": (12578, 1597),
+    "purge: two runs, late file, reset+clean": (13776, 1395),
+    "purge: two runs, late file, rewind": (11600, 1232),
+    "purge: REPLAY and a normal run": (1952, 116),
+}
 CONSUMER_COUNTS = {"rewind": 3699, "ignore": 5285}
 
 # Steps of the shortest trace that goes wrong without a rule, and the states seen until then.
@@ -131,6 +139,9 @@ WITHOUT_COUNTS = {
     "st_later": (12, 13),
     "st_replay": (9, 10),
     "st_clean": (13, 44),
+    "pu_list": (30, 2666),
+    "pu_commit": (11, 495),
+    "pu_last": (23, 946),
     "c_edge": (5, 99),
     "c_stop": (8, 586),
     "c_recheck": (5, 97),
@@ -142,16 +153,18 @@ def test_each_configuration_and_each_rule_has_been_counted() -> None:
     assert [each.name for each in MAIN] == list(MAIN_COUNTS)
     assert [each.name for each in TABLES] == list(TABLE_COUNTS)
     assert [each.name for each in PAIRS] == list(PAIR_COUNTS)
+    assert [each.name for each in PURGES] == list(PURGE_COUNTS)
     assert [each.name for each in BIG] == list(BIG_COUNTS)
     assert list(RULES) == list(WITHOUT_COUNTS)
 
 
-@pytest.mark.parametrize("configuration", MAIN + TABLES + PAIRS, ids=lambda each: each.name)
+@pytest.mark.parametrize("configuration", MAIN + TABLES + PAIRS + PURGES, ids=lambda each: each.name)
 def test_protocol_holds_in_each_state_that_was_counted(configuration: Configuration) -> None:
     result = search(configuration)
 
     assert result.violation is None, str(result)
-    assert (result.states, result.endings) == (MAIN_COUNTS | TABLE_COUNTS | PAIR_COUNTS)[configuration.name]
+    counts = MAIN_COUNTS | TABLE_COUNTS | PAIR_COUNTS | PURGE_COUNTS
+    assert (result.states, result.endings) == counts[configuration.name]
 
 
 @pytest.mark.slow

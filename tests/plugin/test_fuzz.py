@@ -26,6 +26,7 @@ from airflow_bookmarks.lifecycle.changes.change import Change, rewind
 from airflow_bookmarks.plugin.openapi import openapi_document
 from airflow_bookmarks.store.table import Update
 from tests.airflow.conftest import World
+from tests.thorough import examples
 
 from .conftest import Site, run_of_dag, three_runs
 
@@ -36,7 +37,7 @@ pytestmark = [pytest.mark.airflow, pytest.mark.slow, pytest.mark.xdist_group("pl
 
 # How much is tried: of each route so many good requests, and as many bad ones.
 _SETTINGS = settings(
-    max_examples=25,
+    max_examples=examples(25, few=8),
     derandomize=True,
     database=None,
     deadline=None,

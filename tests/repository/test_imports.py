@@ -255,7 +255,12 @@ def test_table_and_its_operations_are_imported_by_the_store_alone() -> None:
 def test_items_as_they_are_stored_are_known_to_few() -> None:
     raw = {"lifecycle.maintenance", "lifecycle.inspect.waiting"}  # what examines, exports and collects; what polls
     entries = {"lifecycle.changes.naming", "lifecycle.changes.sharing", "lifecycle.inspect.status"}
-    entries |= {"plugin.presenters.all_heads", "plugin.presenters.job_list", "plugin.presenters.sharded_job"}
+    entries |= {
+        "plugin.presenters.all_jobs",
+        "plugin.presenters.health",
+        "plugin.presenters.job_list",
+        "plugin.presenters.sharded_job",
+    }
     sides = {"lifecycle.inspect.runs", "testing.driver", "testing.result"}
 
     importers = _importers_of("airflow_bookmarks.store.stored_item", "airflow_bookmarks.store")

@@ -13,7 +13,7 @@ from airflow_bookmarks.core.errors import OptionError, PublishError, SourceError
 from airflow_bookmarks.core.files.file_list import encode_moves
 from airflow_bookmarks.core.rules.territory import staging_root
 from airflow_bookmarks.core.run import OutputEntry, RunKey
-from airflow_bookmarks.sinks.files.catalog import CatalogPartition, CatalogTable, partitions_of
+from airflow_bookmarks.sinks.files.catalog import CatalogPartition, CatalogTable, TableDefinition, partitions_of
 from airflow_bookmarks.sinks.files.glue import GlueCatalog
 from airflow_bookmarks.sinks.files.sink import FilesSink
 from airflow_bookmarks.sinks.sink import PublishSteps
@@ -37,6 +37,12 @@ class Catalog:
     added: list[tuple[str, str, list[str]]] = field(default_factory=list)
 
     def check(self, table: str, folder: str, columns: Sequence[str]) -> str:
+        raise NotImplementedError
+
+    def fits(self, table: str, folder: str, columns: Sequence[str]) -> str:
+        raise NotImplementedError
+
+    def define(self, table: str, folder: str, definition: TableDefinition) -> None:
         raise NotImplementedError
 
     def add(self, table: str, folder: str, partitions: Sequence[CatalogPartition]) -> None:

@@ -33,6 +33,7 @@ from tests.quick_spark import JAVA_OPTIONS
 from tests.spark.drivers import dies_at
 from tests.spark.lake import Lake
 from tests.spark.statements import statements_of
+from tests.thorough import each_once, mostly_thorough
 
 pytestmark = pytest.mark.spark
 
@@ -157,7 +158,7 @@ def test_values_of_partitions_may_be_anything(lake: Lake, table: str) -> None:
     assert len(partitions(lake, table)) == len(values)
 
 
-@pytest.mark.parametrize("overwrite", ["static", "dynamic"])
+@pytest.mark.parametrize("overwrite", mostly_thorough(["static", "dynamic"], "dynamic"))
 def test_overwrite_keeps_the_table_and_replaces_its_files(lake: Lake, table: str, overwrite: str) -> None:
     lake.put("a.txt", "1,x", "2,y")
     run(lake, saved(table))
@@ -206,7 +207,9 @@ def test_table_that_lies_elsewhere_at_the_publish_gets_nothing(lake: Lake, table
     assert partitions(lake, table) == ["day=x"]
 
 
-@pytest.mark.parametrize("how", ["USING parquet PARTITIONED BY (Day)", "PARTITIONED BY (Day STRING) STORED AS PARQUET"])
+@pytest.mark.parametrize(
+    "how", mostly_thorough(["USING parquet PARTITIONED BY (Day)", "PARTITIONED BY (Day STRING) STORED AS PARQUET"])
+)
 def test_partition_that_is_there_takes_more_rows_whatever_its_value(lake: Lake, table: str, how: str) -> None:
     columns = "id INT, Day STRING" if how.startswith("USING") else "id INT"
     lake.spark.sql(f"CREATE TABLE {table} ({columns}) {how}")
@@ -218,8 +221,9 @@ def test_partition_that_is_there_takes_more_rows_whatever_its_value(lake: Lake, 
     assert rows(lake, table) == sorted((number, value) for number in range(2) for value in odd)
 
 
-@pytest.mark.parametrize("key", ["day STRING", "day DATE"])
-@pytest.mark.parametrize("value", ["2026-01-01", "__HIVE_DEFAULT_PARTITION__"])
+@pytest.mark.parametrize(
+    ("value", "key"), each_once(["2026-01-01", "__HIVE_DEFAULT_PARTITION__"], ["day STRING", "day DATE"])
+)
 def test_partition_that_lies_elsewhere_is_no_place_to_publish_to(lake: Lake, table: str, key: str, value: str) -> None:
     lake.spark.sql(f"CREATE TABLE {table} (id INT) PARTITIONED BY ({key}) STORED AS PARQUET")
     spec = "day = NULL" if value.startswith("__") else f"day = '{value}'"
@@ -243,7 +247,7 @@ def test_partition_that_lies_elsewhere_is_no_place_to_publish_to(lake: Lake, tab
     assert [row[0] for row in lake.spark.sql(f"SELECT id FROM {table} ORDER BY id").collect()] == [1, 2]
 
 
-@pytest.mark.parametrize("option", ["pause", "disable"])
+@pytest.mark.parametrize("option", mostly_thorough(["pause", "disable"]))
 def test_run_that_moves_nothing_adds_its_partitions(lake: Lake, table: str, option: str) -> None:
     lake.put("a.txt", "1,x")
     run(lake, saved(table))

@@ -63,6 +63,7 @@ from tests.spark.drivers import Drivers, dies_at
 from tests.spark.following import follow
 from tests.spark.lake import Lake, OpenSession
 from tests.spark.statements import statements_of
+from tests.thorough import mostly_thorough
 from tools.jars import fetch_for_spark
 
 pytestmark = pytest.mark.spark
@@ -143,6 +144,7 @@ def test_each_row_is_appended_once_by_two_runs(lake: Lake, table: Table) -> None
     assert lake.head().published == 2
 
 
+@pytest.mark.thorough  # of Delta itself
 def test_spark_leaves_the_number_of_files_beside_each_version(lake: Lake, table: Table) -> None:
     for name in ("a", "b"):
         lake.put(f"{name}.txt", name)
@@ -161,6 +163,7 @@ def test_append_asks_spark_for_the_table_once_and_for_no_history(
     assert table.lines() == ["a", "b"]
 
 
+@pytest.mark.thorough
 def test_history_is_asked_where_the_files_of_the_log_do_not_tell(
     lake: Lake, table: Table, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -176,7 +179,13 @@ def test_history_is_asked_where_the_files_of_the_log_do_not_tell(
 
 
 @pytest.mark.parametrize(
-    ("given", "files", "most"), [(None, None, None), (None, 10_000, 1), (None, 10_001, 2), ("7", 1, 7)]
+    ("given", "files", "most"),
+    [
+        pytest.param(None, None, None, marks=pytest.mark.thorough),
+        pytest.param(None, 10_000, 1, marks=pytest.mark.thorough),
+        (None, 10_001, 2),
+        pytest.param("7", 1, 7, marks=pytest.mark.thorough),
+    ],
 )
 def test_partitions_of_the_state_of_a_table_are_few_for_a_write_and_then_as_before(
     lake: Lake, table: Table, monkeypatch: pytest.MonkeyPatch, given: str | None, files: int | None, most: int | None
@@ -403,6 +412,7 @@ def test_what_is_written_at_the_end_counts_as_used(lake: Lake, table: Table, is_
     assert table.lines() == ["a", "b"]
 
 
+@pytest.mark.thorough
 @pytest.mark.needs("observations")
 def test_input_that_nothing_uses_keeps_rows_from_landing(lake: Lake, table: Table) -> None:
     lake.put("a.txt", "a")
@@ -464,7 +474,11 @@ def test_upsert_that_changes_nothing_is_committed(
 
 
 @pytest.mark.parametrize(
-    ("rows", "said"), [([(1, "a", 1), (1, "b", 2)], "more than once"), ([(None, "a", 1)], "is NULL")]
+    ("rows", "said"),
+    [
+        ([(1, "a", 1), (1, "b", 2)], "more than once"),
+        pytest.param([(None, "a", 1)], "is NULL", marks=pytest.mark.thorough),
+    ],
 )
 @pytest.mark.needs("own sessions")
 def test_upsert_without_certain_keys_is_refused(
@@ -534,7 +548,7 @@ def drivers_of_both(lake: Lake) -> Drivers:
     return Drivers(lake, lambda job, lines: to_both(job, lines, lake), {"on_partial": "ask"})
 
 
-@pytest.mark.parametrize("option", ["enable", "disable"])
+@pytest.mark.parametrize("option", mostly_thorough(["enable", "disable"]))
 def test_run_that_may_ask_writes_two_tables_each_once(lake: Lake, table: Table, option: str) -> None:
     lake.put("a.txt", "a")
     with lake.job(on_partial="ask", option=option, on_unused="error") as job:
@@ -543,6 +557,7 @@ def test_run_that_may_ask_writes_two_tables_each_once(lake: Lake, table: Table, 
     assert (table.lines(), Table(lake.spark, lake.path("region")).lines()) == (["x"], ["a"])
 
 
+@pytest.mark.thorough
 def test_row_that_the_second_table_refuses_lands_in_neither(lake: Lake, table: Table) -> None:
     lake.put("a.txt", "a", "a")
     with pytest.raises(OptionError, match="come more than once"), lake.job(on_partial="ask") as job:
@@ -554,6 +569,7 @@ def test_row_that_the_second_table_refuses_lands_in_neither(lake: Lake, table: T
     assert (table.lines(), Table(lake.spark, lake.path("region")).lines()) == (["b"], ["b"])
 
 
+@pytest.mark.thorough  # test_run_without_new_input_writes_no_version has one
 def test_nothing_new_is_written_to_neither_of_two_tables(lake: Lake, table: Table) -> None:
     lake.put("a.txt", "a")
     for _ in range(2):
@@ -564,7 +580,10 @@ def test_nothing_new_is_written_to_neither_of_two_tables(lake: Lake, table: Tabl
 
 @pytest.mark.parametrize(
     ("settled_as", "in_first", "in_second"),
-    [("committed", ["a", "b"], ["b"]), ("given-up", ["a", "a", "b"], ["a", "b"])],
+    [
+        ("committed", ["a", "b"], ["b"]),
+        pytest.param("given-up", ["a", "a", "b"], ["a", "b"], marks=pytest.mark.thorough),
+    ],
 )
 def test_driver_that_died_between_two_tables_is_settled_by_a_person(
     lake: Lake, table: Table, settled_as: Settlement, in_first: list[str], in_second: list[str]
@@ -595,6 +614,7 @@ def test_driver_that_died_beside_both_tables_needs_nobody(lake: Lake, table: Tab
     assert (table.lines(), Table(lake.spark, lake.path("region")).lines(), drivers.files()) == (["a"], ["a"], ["a"])
 
 
+@pytest.mark.thorough
 def test_second_table_that_lacks_a_column_is_refused_before_the_first_is_written(lake: Lake, table: Table) -> None:
     lake.put("a.txt", "a")
     lake.spark.createDataFrame([], "value STRING").write.format("delta").save(lake.path("region"))
@@ -632,11 +652,11 @@ def test_run_whose_second_table_refuses_its_rows_says_that_the_first_has_landed(
     ("in_frame", "in_table", "is_taken"),
     [
         ("STRING", "INT", False),
-        ("DOUBLE", "INT", False),
-        ("BIGINT", "INT", False),
+        pytest.param("DOUBLE", "INT", False, marks=pytest.mark.thorough),
+        pytest.param("BIGINT", "INT", False, marks=pytest.mark.thorough),
         ("INT", "BIGINT", True),
-        ("DECIMAL(9, 2)", "DECIMAL(12, 3)", True),
-        ("DECIMAL(12, 3)", "DECIMAL(12, 2)", False),
+        pytest.param("DECIMAL(9, 2)", "DECIMAL(12, 3)", True, marks=pytest.mark.thorough),
+        pytest.param("DECIMAL(12, 3)", "DECIMAL(12, 2)", False, marks=pytest.mark.thorough),
     ],
 )
 def test_key_of_another_type_than_that_of_the_table_is_refused(
@@ -655,6 +675,7 @@ def test_key_of_another_type_than_that_of_the_table_is_refused(
     assert [row["v"] for row in table.frame().collect()] == ["x"]
 
 
+@pytest.mark.thorough
 def test_key_that_the_table_has_not_is_refused(lake: Lake, table: Table) -> None:
     table.run("CREATE TABLE {table} (v STRING) USING delta")
     job = lake.job().begin()
@@ -663,6 +684,7 @@ def test_key_that_the_table_has_not_is_refused(lake: Lake, table: Table) -> None
     job.abort("refused")
 
 
+@pytest.mark.thorough
 def test_update_of_a_key_takes_the_old_row_along(lake: Lake, table: Table) -> None:
     source = Table(lake.spark, lake.path("source"))
     source.run("CREATE TABLE {table} (id INT, v STRING) USING delta TBLPROPERTIES (delta.enableChangeDataFeed = true)")
@@ -678,6 +700,7 @@ def test_update_of_a_key_takes_the_old_row_along(lake: Lake, table: Table) -> No
     assert sorted((row["id"], row["v"]) for row in table.frame().collect()) == [(2, "c"), (5, "a")]
 
 
+@pytest.mark.thorough
 def test_key_with_a_dot_in_its_name_is_merged_by_it(lake: Lake, table: Table) -> None:
     for value in ("x", "y"):
         with lake.job() as job:
@@ -713,11 +736,13 @@ def test_table_that_forgets_who_wrote_is_refused(lake: Lake, table: Table) -> No
     ("mode", "options", "said"),
     [
         ("append", {"txnAppId": "mine"}, "the job sets it"),
-        ("append", {"userMetadata": "mine"}, "the job sets it"),
+        pytest.param("append", {"userMetadata": "mine"}, "the job sets it", marks=pytest.mark.thorough),
         ("append", {"replaceWhere": "value = 'a'"}, "no effect in mode 'append'"),
         ("overwrite", {"replaceWhere": "value = 'a'", "partitionOverwriteMode": "dynamic"}, "say two things"),
-        ("append", {"partitionOverwriteMode": "dynamic"}, "no effect in mode 'append'"),
-        ("append", {"partitionBy": "value"}, "is partitioned by"),
+        pytest.param(
+            "append", {"partitionOverwriteMode": "dynamic"}, "no effect in mode 'append'", marks=pytest.mark.thorough
+        ),
+        pytest.param("append", {"partitionBy": "value"}, "is partitioned by", marks=pytest.mark.thorough),
     ],
 )
 def test_option_that_cannot_be_used_is_refused(
@@ -791,6 +816,7 @@ def test_next_job_reads_of_an_overwrite_what_it_brought_and_not_what_it_replaced
     assert follow(lake) == ["b"]
 
 
+@pytest.mark.thorough
 def test_next_job_reads_partitions_new_columns_and_odd_values(lake: Lake, table: Table) -> None:
     for number, value in enumerate(("x/y", "50% & more", "")):
         lake.put(f"{number}.txt", f"line {number}")
@@ -857,9 +883,13 @@ def _vacuumed(table: Table) -> None:
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (_made_anew, "another writer has made now: the table was made anew"),
+        pytest.param(
+            _made_anew,
+            "another writer has made now: the table was made anew",
+            marks=pytest.mark.thorough,
+        ),
         (_log_removed, "version 1 .* is no longer in its log"),
-        (_vacuumed, "that upstream 'copy' published are gone"),
+        pytest.param(_vacuumed, "that upstream 'copy' published are gone", marks=pytest.mark.thorough),
     ],
 )
 def test_next_job_is_told_where_what_a_run_wrote_is_gone(
@@ -880,6 +910,7 @@ def test_next_job_is_told_to_read_the_changes_of_an_upsert(lake: Lake, table: Ta
         follow(lake)
 
 
+@pytest.mark.thorough
 def test_next_job_does_not_say_how_a_table_is_read(lake: Lake, table: Table) -> None:
     lake.put("a.txt", "a")
     run(lake)
@@ -974,6 +1005,7 @@ def test_run_that_is_taken_over_is_recorded_with_what_landed(lake: Lake, table: 
     assert table.lines() == ["a", "b"]
 
 
+@pytest.mark.thorough
 def test_heir_that_dies_between_burn_and_look_leaves_each_row_once(
     lake: Lake, table: Table, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -1127,6 +1159,7 @@ def test_run_whose_history_was_cut_is_told_by_the_last_number(lake: Lake, table:
     assert lake.store.open_runs("copy", lake.head()) == []
 
 
+@pytest.mark.thorough
 @pytest.mark.needs("identity columns")
 def test_burn_spares_columns_that_the_table_makes_itself(lake: Lake) -> None:
     name = "with_identity"

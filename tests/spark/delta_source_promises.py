@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -31,6 +31,7 @@ from airflow_bookmarks.testing.crash import SimulatedCrash
 from airflow_bookmarks.testing.driver import DriverStore
 from tests.spark.following import copied_by_region, in_copy
 from tests.spark.lake import LISTING_KEY, Lake
+from tests.thorough import mostly_thorough
 from tools.jars import fetch_for_spark
 
 pytestmark = pytest.mark.spark
@@ -115,11 +116,6 @@ def changes(lake: Lake, **how: Any) -> list[tuple[Any, ...]]:
         frame = read(running, lake.path("orders"), changes=True, **how)
         rows = frame.orderBy("_commit_version", "id", "price").collect()
     return [(row["id"], row["price"], row["_change_type"]) for row in rows]
-
-
-def mostly_thorough(values: Iterable[str], *others: str) -> list[Any]:
-    """Return values for a test, of which each is asked in thorough tests alone, but for some others."""
-    return [value if value in others else pytest.param(value, marks=pytest.mark.thorough) for value in values]
 
 
 # ---- appends

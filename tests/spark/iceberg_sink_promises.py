@@ -44,6 +44,7 @@ from tests.spark.drivers import Drivers, dies_at
 from tests.spark.following import follow
 from tests.spark.iceberg import Table, iceberg_conf
 from tests.spark.lake import Lake, OpenSession
+from tests.thorough import mostly_thorough
 
 pytestmark = pytest.mark.spark
 
@@ -263,6 +264,7 @@ def test_table_in_which_nothing_can_be_staged_is_refused_with_the_statement(lake
     assert table.lines() == ["a"]
 
 
+@pytest.mark.thorough
 def test_name_of_which_icebergs_cache_tells_old_snapshots_is_refused(lake: Lake) -> None:
     dotted = Table(lake.spark, "lake.shop.`dotted.orders`").make()
     job = lake.job().begin()
@@ -298,7 +300,7 @@ def test_what_cannot_be_used_is_refused(lake: Lake, table: Table) -> None:
 
 
 @pytest.mark.needs("own sessions")
-@pytest.mark.parametrize("how", ["overwrite", "upsert"])
+@pytest.mark.parametrize("how", mostly_thorough(["overwrite", "upsert"]))
 def test_table_that_was_rolled_back_since_the_run_has_staged_does_not_get_its_rows_back(
     lake: Lake, table: Table, how: str
 ) -> None:
@@ -320,6 +322,7 @@ def test_table_that_was_rolled_back_since_the_run_has_staged_does_not_get_its_ro
     assert table.lines() == ["good"]
 
 
+@pytest.mark.thorough
 @pytest.mark.needs("own sessions")
 def test_upsert_that_changes_nothing_is_committed_and_what_a_stale_look_does_not_show_is_not(
     lake: Lake, table: Table, monkeypatch: pytest.MonkeyPatch
@@ -341,6 +344,7 @@ def test_upsert_that_changes_nothing_is_committed_and_what_a_stale_look_does_not
     assert table.lines() == ["a"]
 
 
+@pytest.mark.thorough
 def test_two_outputs_to_one_table_are_appended_and_one_that_replaces_comes_alone(lake: Lake, table: Table) -> None:
     table.make()
     lake.put("a.txt", "a")
@@ -418,7 +422,10 @@ def partitioned(lake: Lake, table: Table, *lines: str) -> None:
         job.write(frame, "out").mode("overwrite").option("partitionOverwriteMode", "dynamic").iceberg(table.name)
 
 
-@pytest.mark.parametrize(("one", "other"), [("x", "y"), ("/", "%"), ("ü", " ")])
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [("x", "y"), *(pytest.param(*odd, marks=pytest.mark.thorough) for odd in [("/", "%"), ("ü", " ")])],
+)
 def test_next_job_reads_of_replaced_partitions_what_stayed_of_each_run(
     lake: Lake, table: Table, one: str, other: str
 ) -> None:
@@ -503,7 +510,7 @@ def _expired(table: Table) -> None:
     )
 
 
-@pytest.mark.parametrize("change", [_made_anew, _expired])
+@pytest.mark.parametrize("change", mostly_thorough([_made_anew, _expired]))
 def test_next_job_is_told_where_what_a_run_wrote_is_gone(
     lake: Lake, table: Table, change: Callable[[Table], None]
 ) -> None:
@@ -523,6 +530,7 @@ def test_next_job_is_told_to_read_the_changes_of_an_upsert(lake: Lake, table: Ta
         follow(lake)
 
 
+@pytest.mark.thorough
 def test_next_job_does_not_say_how_a_table_is_read(lake: Lake, table: Table) -> None:
     lake.put("a.txt", "a")
     run(lake, table)
@@ -625,6 +633,7 @@ def test_process_without_spark_leaves_the_publish_due(lake: Lake, table: Table) 
     assert table.lines() == ["a"]
 
 
+@pytest.mark.thorough
 def test_staged_rows_outlive_the_expiry_of_snapshots(lake: Lake, table: Table) -> None:
     table.make()
     drivers = drivers_of(lake, table)

@@ -25,6 +25,7 @@ from tests.sources.jdbc.key_types import CASES, Case, create, is_exact
 from tests.sources.jdbc.shop import Shop
 from tests.sources.jdbc.test_conformance import KnownLogin
 from tests.spark.lake import Lake, rows_of
+from tests.thorough import each_once, mostly_thorough
 from tools.jars import fetch
 
 pytestmark = pytest.mark.spark
@@ -77,7 +78,7 @@ def test_each_row_is_read_once(lake: Lake, shop: Shop) -> None:
     assert run(lake) == [4]
 
 
-@pytest.mark.parametrize("how", [{}, {"partitions": 2}], ids=str)
+@pytest.mark.parametrize("how", mostly_thorough([{}, {"partitions": 2}]), ids=str)
 def test_limit_of_the_server_hides_no_rows(lake: Lake, mariadb_server: Any, how: dict[str, Any]) -> None:
     """MariaDB would return a part of the rows, and no error: those behind it would be lost."""
     with new_database(mariadb_server) as login:
@@ -111,8 +112,8 @@ def test_rows_land_in_a_managed_sink_once(lake: Lake, shop: Shop) -> None:
         {"partitions": 3, "partition_column": "amount"},
         {"partitions": 3, "hash_field": "region"},
         {"partitions": 3, "hash_expression": "id + 1"},
-        {"partitions": 40},
-        {"partitions": 3, "keys": ["at", "id"]},
+        pytest.param({"partitions": 40}, marks=pytest.mark.thorough),
+        pytest.param({"partitions": 3, "keys": ["at", "id"]}, marks=pytest.mark.thorough),
     ],
     ids=str,
 )
@@ -140,8 +141,15 @@ def test_rows_are_found_in_whatever_zone_the_session_is(lake: Lake, shop: Shop) 
     assert run(lake, keys=["at", "id"]) == [4]
 
 
+# What the others are made of is asked without Spark, in tests/sources/jdbc/test_keys.py.
+FEW_TYPES = ("bigint", "numeric", "timestamptz", "text", "uuid", "double precision")
 TYPES = [
-    pytest.param(name, case, id=f"{name}-{case.declared}")
+    pytest.param(
+        name,
+        case,
+        id=f"{name}-{case.declared}",
+        marks=() if case.declared in FEW_TYPES else pytest.mark.thorough,
+    )
     for name in DIALECTS
     for case in CASES[name]
     if (name, case.declared) != ("mariadb", "uuid")  # of which Spark's JDBC source knows nothing
@@ -215,7 +223,7 @@ def test_query_that_joins_tables_is_read_by_a_time_and_text(lake: Lake, shop: Sh
 WIDE = {"postgresql": ("numeric", "1e30", "decimal(38,18)"), "mariadb": ("decimal(65)", "1e60", "decimal(38,0)")}
 
 
-@pytest.mark.parametrize("how", [{"keys": ["id"]}, {"keys": ["total"]}], ids=["value", "key"])
+@pytest.mark.parametrize("how", mostly_thorough([{"keys": ["id"]}, {"keys": ["total"]}]), ids=["value", "key"])
 def test_number_that_spark_does_not_hold_ends_the_run_and_names_its_column(
     lake: Lake, shop: Shop, how: dict[str, Any]
 ) -> None:
@@ -318,12 +326,17 @@ LATE_BY = timedelta(hours=1)
     "how",
     [
         {},
-        {"partitions": 3},
-        {"partitions": 3, "partition_column": "amount"},
-        {"partitions": 3, "hash_field": "region"},
-        {"keys": ["at", "id"]},
+        *(
+            pytest.param(how, marks=pytest.mark.thorough)
+            for how in (
+                {"partitions": 3},
+                {"partitions": 3, "partition_column": "amount"},
+                {"partitions": 3, "hash_field": "region"},
+                {"keys": ["at", "id"]},
+                {"partitions": 3, "keys": ["at"]},
+            )
+        ),
         {"partitions": 3, "keys": ["at", "id"]},
-        {"partitions": 3, "keys": ["at"]},
     ],
     ids=str,
 )
@@ -397,8 +410,7 @@ def test_no_secret_is_in_the_state(lake: Lake, shop: Shop, tmp_path: Path) -> No
     assert str(shop.login.password).encode() not in state
 
 
-@pytest.mark.parametrize("mode", ["append", "overwrite"])
-@pytest.mark.parametrize("reads_first", [True, False])
+@pytest.mark.parametrize(("reads_first", "mode"), each_once([True, False], ["append", "overwrite"]))
 def test_table_that_a_run_reads_is_no_output_of_it(lake: Lake, shop: Shop, mode: str, reads_first: bool) -> None:
     rows = lake.spark.createDataFrame([(9,)], "id INT")
 
@@ -488,7 +500,7 @@ def test_each_value_is_a_run_with_its_own_commit(lake: Lake, shop: Shop) -> None
     assert lake.head("copy").lease is None
 
 
-@pytest.mark.parametrize("failing", ["r0", "r1", "r2"])
+@pytest.mark.parametrize("failing", mostly_thorough(["r0", "r1", "r2"], "r1"))
 def test_value_that_fails_is_named_and_its_retry_reads_it_alone(lake: Lake, shop: Shop, failing: str) -> None:
     with pytest.raises(PartitionsFailedError, match=f"1 partition failed.*region='{failing}': ValueError") as raised:
         copied(lake, failing, run_id="one", attempt=1)

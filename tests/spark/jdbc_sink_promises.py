@@ -26,6 +26,7 @@ from tests.databases.servers import new_database
 from tests.databases.test_rights import RIGHTS, Place
 from tests.sinks.jdbc.table_ground import OneLogin
 from tests.spark.lake import Lake
+from tests.thorough import mostly_thorough
 from tools.jars import fetch
 from tools.servers import DatabaseServer
 
@@ -343,7 +344,7 @@ def test_types_that_do_not_fit_are_refused_before_anything_is_staged(lake: Lake,
         assert lake.store.head(f"job{at}").run_number == 0
 
 
-@pytest.mark.parametrize("kind", ["append", "upsert"])
+@pytest.mark.parametrize("kind", mostly_thorough(["append", "upsert"], "upsert"))
 def test_column_that_gets_its_value_in_the_table_need_not_be_in_the_frame(lake: Lake, dw: Warehouse, kind: str) -> None:
     filled = {
         "postgresql": (

@@ -39,6 +39,7 @@ from tests.sources.jdbc.shop import Shop
 from tests.sources.jdbc.test_conformance import KnownLogin
 from tests.spark.jdbc_promises import DIALECTS, WIDE, more_conf
 from tests.spark.lake import Lake
+from tests.thorough import mostly_thorough
 
 __all__ = ["more_conf"]
 
@@ -219,7 +220,7 @@ def refused(lake: Lake, expected: str, kind: type[Exception] = OptionError, **ho
     assert folders(lake) == before
 
 
-@pytest.mark.parametrize("keys", [["id"], ["total"], []], ids=str)
+@pytest.mark.parametrize("keys", mostly_thorough([["id"], ["total"], []]), ids=str)
 def test_number_that_spark_does_not_hold_is_refused_and_names_its_column(
     lake: Lake, shop: Shop, keys: list[str]
 ) -> None:
@@ -323,7 +324,7 @@ def test_parts_between_which_a_row_can_move_need_one_snapshot(lake: Lake, shop: 
         assert run(lake, partitions=3, hash_field="label", keys=["id"]) == []
 
 
-@pytest.mark.parametrize("fetchsize", ["0", "1"])
+@pytest.mark.parametrize("fetchsize", mostly_thorough(["0", "1"], "1"))
 def test_parts_read_the_table_as_it_was_when_the_first_began(
     lake: Lake, shop: Shop, fetchsize: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -633,6 +634,7 @@ def test_killed_at_any_step_and_run_again_each_change_is_there_once(lake: Lake, 
     assert run(lake) == []
 
 
+@pytest.mark.thorough  # seconds
 def test_hundred_thousand_rows(lake: Lake, shop: Shop) -> None:
     shop.run("DELETE FROM prices")
     shop.run("INSERT INTO prices VALUES (0, 'x', 0)")

@@ -52,7 +52,12 @@ THIRD = ("CA", 3, "a/b", "2013-02-02")
 
 @pytest.mark.parametrize(
     ("target", "options"),
-    [("parquet", {}), ("csv", {"header": True, "sep": ";", "compression": "gzip"}), ("csv", {}), ("json", {})],
+    [
+        ("parquet", {}),
+        ("csv", {"header": True, "sep": ";", "compression": "gzip"}),
+        pytest.param("csv", {}, marks=pytest.mark.thorough),
+        pytest.param("json", {}, marks=pytest.mark.thorough),
+    ],
 )
 def test_consumer_reads_each_published_run_once_with_the_written_types(
     lake: Lake, target: str, options: dict[str, Any]

@@ -60,13 +60,13 @@ CHARACTERS: Sequence[str | None] = ["a/b", "a b", "50%", "x=y", "c:d", "[e]", "{
 @pytest.mark.parametrize(
     ("before", "new", "partitions"),
     [
-        (deeper_folders, ["1"], ["m"]),
+        pytest.param(deeper_folders, ["1"], ["m"], marks=pytest.mark.thorough),
         (deeper_folders, ["1"], ["m", "d"]),
-        (hidden_files, ["1"], ["m"]),
-        (nested_folders, ["1"], ["m"]),
+        pytest.param(hidden_files, ["1"], ["m"], marks=pytest.mark.thorough),
+        pytest.param(nested_folders, ["1"], ["m"], marks=pytest.mark.thorough),
         (other_spellings, ["1"], ["m"]),
         (special_characters, CHARACTERS, ["m"]),
-        (nothing, ["1", "2"], ["m"]),
+        pytest.param(nothing, ["1", "2"], ["m"], marks=pytest.mark.thorough),
     ],
 )
 def test_dynamic_overwrite_leaves_the_rows_that_sparks_own_leaves(

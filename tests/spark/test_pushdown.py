@@ -31,8 +31,17 @@ def line_of(plan: str, name: str) -> str:
 SCHEMA = "carrier STRING, delay INT, gate STRUCT<terminal: INT, number: STRING>, month INT"
 
 
-@pytest.mark.parametrize("way", ["paths", "directory"])
-@pytest.mark.parametrize(("source", "schema"), [("parquet", None), ("parquet", SCHEMA), ("orc", None)])
+@pytest.mark.parametrize(
+    ("source", "schema", "way"),
+    [
+        ("parquet", None, "paths"),
+        pytest.param("parquet", None, "directory", marks=pytest.mark.thorough),
+        pytest.param("parquet", SCHEMA, "paths", marks=pytest.mark.thorough),
+        ("parquet", SCHEMA, "directory"),
+        ("orc", None, "paths"),
+        pytest.param("orc", None, "directory", marks=pytest.mark.thorough),
+    ],
+)
 def test_columns_are_pruned_and_filters_pushed(lake: Lake, source: str, schema: str | None, way: Any) -> None:
     def add(*rows: tuple[str, int, int]) -> None:
         full = [(carrier, delay, (delay, carrier), month) for carrier, delay, month in rows]

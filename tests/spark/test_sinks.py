@@ -19,6 +19,7 @@ from pyspark.sql import functions as F
 from airflow_bookmarks.core.errors import MisuseError, OptionError
 from airflow_bookmarks.spark import BookmarkedJob
 from tests.spark.lake import LISTING_KEY, Lake, lines_of, rows_of
+from tests.thorough import each_once, mostly_thorough
 
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
 
@@ -41,7 +42,7 @@ def day_versions(lake: Lake) -> list[tuple[Any, ...]]:
     return rows_of(lake.spark.read.parquet(lake.path("copy")).select("day", "version"))
 
 
-@pytest.mark.parametrize("target", ["csv", "json", "text", "parquet", "orc"])
+@pytest.mark.parametrize("target", mostly_thorough(["csv", "json", "text", "parquet", "orc"], "csv", "parquet"))
 def test_append_is_seen_after_the_commit_and_not_before(lake: Lake, target: str) -> None:
     seen = []
 
@@ -139,7 +140,7 @@ def test_two_outputs_become_visible_together(lake: Lake) -> None:
     assert {name: figures["rows"] for name, figures in job.summary["outputs"].items()} == {"one": 1, "two": 1}
 
 
-@pytest.mark.parametrize("option", ["enable", "pause", "disable"])
+@pytest.mark.parametrize("option", mostly_thorough(["enable", "pause", "disable"], "enable", "disable"))
 @pytest.mark.parametrize(
     ("write", "why"),
     [
@@ -367,8 +368,7 @@ def test_source_in_which_an_output_was_written_before_is_refused(lake: Lake) -> 
     assert lake.visible() == []
 
 
-@pytest.mark.parametrize("target", ["up", ".", "up/day=1"])
-@pytest.mark.parametrize("is_new", [True, False])
+@pytest.mark.parametrize(("is_new", "target"), each_once([True, False], ["up", ".", "up/day=1"]))
 def test_overwrite_of_what_an_upstream_publishes_is_refused_and_an_append_is_not(
     lake: Lake, target: str, is_new: bool
 ) -> None:

@@ -23,6 +23,8 @@ from airflow_bookmarks.cli.command import VERBS, _parser
 from airflow_bookmarks.cli.verb import VerbContext
 from airflow_bookmarks.core.errors import NameInvalidError, OptionError, PartlyLandedError, StoreAccessError
 from airflow_bookmarks.core.head import Head
+from airflow_bookmarks.core.health.record import IndexFacts, health_shard, record_of
+from airflow_bookmarks.core.health.verdict import HealthState
 from airflow_bookmarks.core.job import RunIdentity
 from airflow_bookmarks.core.text.identity import Identity
 from airflow_bookmarks.core.text.instant import utc_now
@@ -48,6 +50,7 @@ from airflow_bookmarks.store.bookmark_store import BookmarkStore
 from airflow_bookmarks.store.codec import item
 from airflow_bookmarks.store.table import Attributes, Delete, Key
 from airflow_bookmarks.store.table_settings import TableSettings
+from airflow_bookmarks.store.transitions.health import health_shards, put_health_shard
 from tests.conftest import REGION
 from tests.lifecycle.rows import RowTables
 from tests.lifecycle.shop import FILES, Shop
@@ -126,7 +129,7 @@ def gated(moto_url: str, aws_environment: None) -> Iterator[tuple[Gate, boto3.se
 def new_world(gated: tuple[Gate, boto3.session.Session, DynamoTable], url: str, folder: Path) -> World:
     gate, session, table = gated
     gate.policy = None
-    for pk in ("prod#JOBS", *(f"prod#JOB#{job}" for job in ("copy", "report", "fresh", "other"))):
+    for pk in ("prod#JOBS", "prod#HEALTH", *(f"prod#JOB#{job}" for job in ("copy", "report", "fresh", "other"))):
         for key, _ in list(table.query(pk)):
             table.transact([Delete(key)])
     store = BookmarkStore(table, NAMESPACE)
@@ -350,6 +353,13 @@ def a_document_of_a_new_job(world: World) -> None:
 protect = cli("protect copy --reason test")
 
 
+def record_health(world: World) -> None:
+    head, now = world.store.head("copy"), world.store.now()
+    records = {"copy": record_of(head, IndexFacts(run_number=head.run_number), HealthState.OK, now)}
+    shard = health_shard("copy")
+    assert put_health_shard(world.store, shard, health_shards(world.store)[shard], records) is not None
+
+
 def asked_for(line: str) -> Prepare:
     """Return what protects the job, and leaves a request of one person for a change."""
 
@@ -462,20 +472,29 @@ OWNING: dict[str, tuple[Prepare, Verb]] = {
     "gc --dry-run": (nothing, cli("gc --dry-run")),
 }
 
+# What the page does with records of health, besides verbs: those who run jobs have no business there.
+LISTING: dict[str, tuple[Prepare, Verb]] = {
+    "records of health that are read": (record_health, lambda w: health_shards(w.store)),
+}
+RECORDING: dict[str, tuple[Prepare, Verb]] = {
+    "records of health that are written": (nothing, record_health),
+    "records of health that are written anew": (record_health, record_health),
+}
+
 ALLOWED = {
-    "reader": READING,
+    "reader": READING | LISTING,
     "job": READING | RUNNING,
     "job-that-rewinds-along": READING | RUNNING | ALONG,
-    "operator": READING | RUNNING | ALONG | CHANGING,
-    "admin": READING | RUNNING | ALONG | CHANGING | OWNING,
+    "operator": READING | LISTING | RECORDING | RUNNING | ALONG | CHANGING,
+    "admin": READING | LISTING | RECORDING | RUNNING | ALONG | CHANGING | OWNING,
 }
-ALL = READING | RUNNING | ALONG | CHANGING | OWNING
+ALL = READING | LISTING | RECORDING | RUNNING | ALONG | CHANGING | OWNING
 # A line is what a run that rewinds along writes itself, and IAM can't tell it from that of a reset.
 NOT_TO_BE_TOLD_APART = {"job-that-rewinds-along": STARTING_A_LINE}
 
 
 def test_no_verb_of_the_command_line_is_left_out() -> None:
-    groups = [READING, RUNNING, ALONG, CHANGING, OWNING]
+    groups = [READING, LISTING, RECORDING, RUNNING, ALONG, CHANGING, OWNING]
     assert sum(map(len, groups)) == len(ALL)  # none is in two
     assert {name.split()[0] for name in READING | CHANGING | OWNING} == {verb.name for verb in VERBS}
 
@@ -548,6 +567,13 @@ def test_policy_of_runs_lets_no_item_of_a_job_be_replaced_or_deleted(role: str, 
     wide = {"Effect": "Allow", "Action": [f"dynamodb:{action}"], "Resource": TABLE_ARN}  # of another policy of the role
     both = {"Statement": [*policy(role, TABLE_ARN, NAMESPACE)["Statement"], wide]}
     assert not allows(both, call, with_compared=False)
+
+
+@pytest.mark.parametrize("role", ["job", "job-that-rewinds-along", "reader"])
+@pytest.mark.parametrize("action", ["PutItem", "UpdateItem", "DeleteItem"])
+def test_who_runs_jobs_or_only_looks_writes_no_record_of_health(role: str, action: str) -> None:
+    call = Call(action, frozenset({"prod#HEALTH"}), frozenset({"pk", "sk", "revision", "jobs"}))
+    assert not allows(policy(role, TABLE_ARN, NAMESPACE), call, with_compared=False)
 
 
 @pytest.mark.parametrize("name", OF_PEOPLE)

@@ -142,6 +142,13 @@ def _wheel(python: str) -> Cell:
 
 CELLS: tuple[Cell, ...] = (
     _classic("3.5", "3.5.9", *_WITH_3_5, *_OLDEST),
+    # The Spark, boto3 and numpy of AWS Glue 5.0.
+    replace(
+        _classic("3.5", "3.5.9", *_WITH_3_5, *_OLDEST),
+        name="glue-3.5",
+        column="scripts for AWS Glue",
+        tests=("tests/glue",),
+    ),
     # Each Python runs a driver, and each Spark a Python: not each of both with each of the other.
     _classic("4.0", "4.0.5", python="3.12"),
     _classic("4.1", "4.1.3"),

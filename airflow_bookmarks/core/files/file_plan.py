@@ -11,6 +11,7 @@ import numpy as np
 from airflow_bookmarks.core.amount import FILES, Amount
 from airflow_bookmarks.core.errors import StateCorruptError
 from airflow_bookmarks.core.files.columns import columns_of, listing_of, listing_of_parts, page_of_parts, texts
+from airflow_bookmarks.core.files.listed_partitions import ListedPartitions, union_of
 from airflow_bookmarks.core.ledger.quarantine import Quarantine, QuarantinedFile
 from airflow_bookmarks.core.plan import PlanPart, UpstreamWindow
 from airflow_bookmarks.core.selection.listing import FileInfo, Listing
@@ -56,7 +57,8 @@ class FilePlan:
     files that this run found it can't parse. `again` names the planned files that were read before, and `companions`
     those of them that are as they were: they are read because something else of their group is new or changed.
     `in_groups` says that files are read in groups, each of which replaces what was made of it before. `part` is the
-    partition whose files they are, where each is read by itself.
+    partition whose files they are, where each is read by itself. `listed_partitions` are those that a catalog has
+    listed, where it has: their values are not in the names of folders.
     """
 
     files: Listing
@@ -75,6 +77,7 @@ class FilePlan:
     companions: frozenset[str] = frozenset()
     in_groups: bool = False
     part: PlanPart | None = None
+    listed_partitions: ListedPartitions | None = None
 
     def __len__(self) -> int:
         return len(self.files)
@@ -176,7 +179,8 @@ class FilePlan:
         (the longest common prefix of the paths), and the columns `path` (rest after base), `size`, `time` (ms), `etag`
         or null. `unread` holds, where there are any, per reason the same five (from `base`) of files that are not read;
         `sequence`, where there is one, its `rule` and the watermark `before`, or null; `quarantined`, where there are
-        any, per file path, version, size, time (ms), error and run number; `bases`, where there are any; `again` and
+        any, per file path, version, size, time (ms), error and run number; `bases`, where there are any;
+        `listed_partitions`, where a catalog has listed them, by columns; `again` and
         `companions`, where there are any, as rows of the files; `part`, where there is one, its column and value;
         `in_groups`, where it is so, and then `again_left`, the names of files that were read before and that this plan
         leaves out in the end.
@@ -210,6 +214,8 @@ class FilePlan:
             document["in_groups"] = True
             if len(left := self.replaced_unread):
                 document["again_left"] = list(left.paths)
+        if self.listed_partitions is not None:
+            document["listed_partitions"] = self.listed_partitions.document()
         if self.quarantined:
             document["quarantined"] = Quarantine().add(self.quarantined).rows()
         if self.sequence is not None:
@@ -293,7 +299,16 @@ def union(plans: Sequence[FilePlan]) -> FilePlan:
     roots = tuple(dict.fromkeys(root for plan in plans for root in plan.roots))
     bases = tuple(dict.fromkeys(base for plan in plans for base in plan.read_below))
     has_bases = any(plan.bases for plan in plans)
-    return FilePlan(Listing.of(picked), roots, len(picked), 0, {}, types, bases=bases if has_bases else ())
+    return FilePlan(
+        Listing.of(picked),
+        roots,
+        len(picked),
+        0,
+        {},
+        types,
+        bases=bases if has_bases else (),
+        listed_partitions=union_of(plan.listed_partitions for plan in plans),
+    )
 
 
 def _decoded(body: bytes) -> tuple[FilePlan, UpstreamWindow | None]:
@@ -326,6 +341,9 @@ def _decoded(body: bytes) -> tuple[FilePlan, UpstreamWindow | None]:
             companions=frozenset(files.paths[row] for row in document.get("companions", ())),
             in_groups=bool(document.get("in_groups", False)),
             part=PlanPart(*document["part"]) if "part" in document else None,
+            listed_partitions=(
+                ListedPartitions.of_document(document["listed_partitions"]) if "listed_partitions" in document else None
+            ),
         )
         return plan, None if window is None else _window(window)
     except (ValueError, LookupError, TypeError, AttributeError, OverflowError) as error:

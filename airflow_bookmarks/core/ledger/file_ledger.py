@@ -40,20 +40,18 @@ Apart from that, an overwrite whose new version has the same 32 bits is not seen
 
 from __future__ import annotations
 
-import base64
 import functools
-import hashlib
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from airflow_bookmarks.core.errors import OptionError
 from airflow_bookmarks.core.ledger.quarantine import Quarantine
+from airflow_bookmarks.core.ledger.root import LedgerRoot, ListedSegment, NamedEntry, text_of
 from airflow_bookmarks.core.ledger.segment import (
     Bits64,
     Hashed,
@@ -62,12 +60,9 @@ from airflow_bookmarks.core.ledger.segment import (
     Segment,
     bare_name,
     blake2b_64,
-    corrupt,
-    opened,
     version_bits,
     whole_seconds,
 )
-from airflow_bookmarks.core.text.stored_json import read_json
 
 if TYPE_CHECKING:
     from airflow_bookmarks.core.selection.listing import FileInfo, Listing
@@ -78,9 +73,6 @@ INLINE_BYTES = 2 * 1024  # a root is written by each run, so it takes in only se
 
 Load: TypeAlias = Callable[[Sequence[str]], Mapping[str, bytes | Segment]]
 
-_ROOT_FORMAT = 1
-_BOUNDED_FORMAT = 2  # a reader of format 1 would read again what was forgotten
-_HOLDING_FORMAT = 3  # a reader of formats 1 and 2 would read what is in quarantine, and lose the record of it
 _NEVER = -1
 
 
@@ -90,25 +82,6 @@ class Known(IntEnum):
     NEW = 0
     CHANGED = 1
     KNOWN = 2
-
-
-@dataclass(frozen=True, slots=True)
-class _Named:
-    """The entry of a path that is kept by its full name."""
-
-    version: str
-    modified_ms: int
-
-
-@dataclass(frozen=True, slots=True)
-class _Listed:
-    """A segment as the root lists it. `segment` is None until it is needed; `is_stored` tells that a blob holds it."""
-
-    id: str
-    count: int
-    tier: int
-    is_stored: bool
-    segment: Segment | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,8 +105,8 @@ class Ledger:
     """
 
     newest_ms: int | None
-    _listed: tuple[_Listed, ...] = field(repr=False)
-    _names: Mapping[str, _Named] = field(repr=False)
+    _listed: tuple[ListedSegment, ...] = field(repr=False)
+    _names: Mapping[str, NamedEntry] = field(repr=False)
     _paths: PathHashes = field(repr=False)
     _shelf: _Shelf = field(repr=False)
     _fan_out: int = field(repr=False)
@@ -174,22 +147,26 @@ class Ledger:
             StateCorruptError: the root is damaged, or of a format that this version does not know. What `load` returns
                 is checked when it is called, and raises the same.
         """
-        try:
-            body = _checked_body(root)
-            newest_ms, listed, names = _parse_root(body)
-            forgotten, held = _parse_bound(body), _parse_held(body)
-            let_out = frozenset(map(str, body.get("let_out", ())))
-        except (KeyError, TypeError, ValueError, RecursionError) as error:
-            raise corrupt(f"the root of a ledger has a part that means nothing ({error!r})") from error
+        found = LedgerRoot.parse(root)
         fan_out = _checked_fan_out(fan_out)
-        paths, shelf = PathHashes(hasher), _Shelf(load)
-        return cls(newest_ms, listed, names, paths, shelf, fan_out, inline_bytes, forgotten, held, let_out)
+        return cls(
+            found.newest_ms,
+            found.listed,
+            found.names,
+            PathHashes(hasher),
+            _Shelf(load),
+            fan_out,
+            inline_bytes,
+            found.forgotten_before_ms,
+            found.quarantine,
+            found.let_out,
+        )
 
     # ---- ask
 
     def __len__(self) -> int:
         """Return the number of entries: an upper bound, since a file that was read again counts twice until a merge."""
-        return sum(entry.count for entry in self._listed) + len(self._names)
+        return len(self._root)
 
     def classify(self, listing: Listing) -> npt.NDArray[np.int8]:
         """Return for each file of `listing` what the ledger knows of it, as values of `Known`.
@@ -347,7 +324,7 @@ class Ledger:
         is_exact = np.isin(hashed.hashes, np.concatenate([self._contested, shared.collided_bits, hashed.collided_bits]))
         for row in np.flatnonzero(is_exact).tolist():
             file = listing.file(row)
-            names[bare_name(file.path)] = _Named(file.version, file.modified_ms)
+            names[bare_name(file.path)] = NamedEntry(file.version, file.modified_ms)
         times = [int(listing.times_ms.max()), *([] if self.newest_ms is None else [self.newest_ms])]
         grown = replace(self, newest_ms=max(times), _names=names)
         if is_exact.all():
@@ -355,13 +332,13 @@ class Ledger:
         kept = ~is_exact
         return grown._with(Segment.of(hashed.hashes[kept], version_bits(listing)[kept], listing.times_ms[kept]))
 
-    def _names_at_collision(self, whole: Listing, shared: Hashed) -> dict[str, _Named]:
+    def _names_at_collision(self, whole: Listing, shared: Hashed) -> dict[str, NamedEntry]:
         """Return what is known by bits that only now turn out to be shared: from here on only names count for them."""
         if not shared.collisions:
             return {}
         colliding = whole.take(np.array([row for rows in shared.collisions for row in rows], np.intp))
         return {
-            bare_name(file.path): _Named(file.version, file.modified_ms)
+            bare_name(file.path): NamedEntry(file.version, file.modified_ms)
             for file, verdict in zip(colliding, self._judge(colliding)[0], strict=True)
             if verdict == Known.KNOWN
         }
@@ -400,7 +377,7 @@ class Ledger:
 
         The same ledger gives the same bytes.
         """
-        return _seal(self._body(self._inline))
+        return self._root.encode(self._inline)
 
     def unsaved(self) -> dict[str, bytes]:
         """Return the segments that are neither in `root()` nor stored already: store them before the root."""
@@ -422,32 +399,22 @@ class Ledger:
         The oldest first: what was inline stays inline until it is merged, so that a run with a full root stores its own
         segment and no older one.
         """
-        size = len(_seal(self._body(frozenset())))
+        size = len(self._root.encode(()))
         inline = set()
         for index, entry in reversed(list(enumerate(self._listed))):
             if entry.is_stored or entry.segment is None or len(entry.segment.data) > self._inline_bytes:
                 continue
-            grown = size + len(_text_of(entry.segment)) + len(',""')
+            grown = size + len(text_of(entry.segment)) + len(',""')
             if grown < ROOT_BYTES:
                 inline.add(index)
                 size = grown
         return frozenset(inline)
 
-    def _body(self, inline: frozenset[int]) -> dict[str, Any]:
-        before, held = self.forgotten_before_ms, self.quarantine.rows()
-        return {
-            **({} if before is None else {"forgotten_before_ms": before}),
-            **({"quarantine": held} if held else {}),
-            **({"let_out": sorted(self.let_out)} if self.let_out else {}),
-            "count": len(self),
-            "format": _HOLDING_FORMAT if held else _ROOT_FORMAT if before is None else _BOUNDED_FORMAT,
-            "names": [[name, entry.version, entry.modified_ms] for name, entry in sorted(self._names.items())],
-            "newest_ms": self.newest_ms,
-            "segments": [
-                [e.id, e.count, e.tier, *([_text_of(e.segment)] if index in inline and e.segment is not None else [])]
-                for index, e in enumerate(self._listed)
-            ],
-        }
+    @functools.cached_property
+    def _root(self) -> LedgerRoot:
+        return LedgerRoot(
+            self.newest_ms, self._listed, self._names, self.forgotten_before_ms, self.quarantine, self.let_out
+        )
 
 
 def _checked_fan_out(fan_out: int) -> int:
@@ -465,8 +432,8 @@ def _due_merge(tiers: Sequence[int], fan_out: int) -> tuple[int, int]:
     return count, tier
 
 
-def _unsaved(segment: Segment, tier: int) -> _Listed:
-    return _Listed(segment.id, len(segment), tier, False, segment)
+def _unsaved(segment: Segment, tier: int) -> ListedSegment:
+    return ListedSegment(segment.id, len(segment), tier, False, segment)
 
 
 def _judge_together(rows: Sequence[int], names: Sequence[str], verdicts: npt.NDArray[np.int8]) -> None:
@@ -490,90 +457,16 @@ class _Shelf:
         self._load = load
         self._loaded: dict[str, Segment] = {}
 
-    def take(self, listed: Sequence[_Listed]) -> list[Segment]:
+    def take(self, listed: Sequence[ListedSegment]) -> list[Segment]:
         """Return the segments of `listed`, in that order."""
         missing = {e.id: e for e in listed if e.segment is None and e.id not in self._loaded}
         if missing:
             found = self._load(list(missing))
             self._loaded.update(
-                {segment_id: _opened(entry, found.get(segment_id)) for segment_id, entry in missing.items()}
+                {segment_id: entry.opened(found.get(segment_id)) for segment_id, entry in missing.items()}
             )
         return [self._loaded[e.id] if e.segment is None else e.segment for e in listed]
 
 
 def _nothing_stored(ids: Sequence[str]) -> Mapping[str, bytes | Segment]:
     return {}
-
-
-def _opened(entry: _Listed, data: bytes | Segment | None) -> Segment:
-    if data is None:
-        raise corrupt(f"the ledger segment {entry.id} is missing from the store")
-    segment = opened(data, entry.id)
-    if len(segment) != entry.count:
-        raise corrupt(f"the ledger segment {entry.id} has {len(segment)} files, and the root says {entry.count}")
-    return segment
-
-
-# ---- the root
-#
-#   {"blake2b":"<32 hex digits>","ledger":<body>}
-#
-# The checksum is over the bytes of the body as they stand, so it is checked before anything is parsed.
-
-_OPENING, _MIDDLE, _CLOSING = b'{"blake2b":"', b'","ledger":', b"}"
-_BODY_START = len(_OPENING) + 32 + len(_MIDDLE)
-
-
-def _seal(body: Mapping[str, Any]) -> bytes:
-    content = json.dumps(body, sort_keys=True, separators=(",", ":")).encode("ascii")
-    return _OPENING + _checksum(content) + _MIDDLE + content + _CLOSING
-
-
-def _checksum(content: bytes) -> bytes:
-    return hashlib.blake2b(content, digest_size=16).hexdigest().encode("ascii")
-
-
-def _checked_body(root: bytes) -> dict[str, Any]:
-    content = root[_BODY_START : -len(_CLOSING)]
-    if root != _OPENING + _checksum(content) + _MIDDLE + content + _CLOSING:
-        raise corrupt("the root of a ledger does not match its checksum, or is no root")
-    body: dict[str, Any] = read_json(content, "ledger")
-    if body["format"] not in (_ROOT_FORMAT, _BOUNDED_FORMAT, _HOLDING_FORMAT):
-        raise corrupt(
-            f"the root of a ledger has format {body['format']}, and this version of airflow_bookmarks knows formats "
-            f"{_ROOT_FORMAT} to {_HOLDING_FORMAT} (was it written by a newer one?)"
-        )
-    return body
-
-
-def _parse_root(body: Mapping[str, Any]) -> tuple[int | None, tuple[_Listed, ...], dict[str, _Named]]:
-    listed = tuple(_parse_listed(*entry) for entry in body["segments"])
-    names = {name: _Named(version, modified_ms) for name, version, modified_ms in body["names"]}
-    if body["count"] != sum(entry.count for entry in listed) + len(names):
-        raise corrupt("the root of a ledger counts other entries than it lists")
-    return body["newest_ms"], listed, names
-
-
-def _parse_bound(body: Mapping[str, Any]) -> int | None:
-    if body["format"] == _BOUNDED_FORMAT:
-        bound = body["forgotten_before_ms"]
-    else:
-        bound = body.get("forgotten_before_ms") if body["format"] == _HOLDING_FORMAT else None
-    if bound is not None and not isinstance(bound, int):
-        raise TypeError(f"forgotten_before_ms is {bound!r}")
-    return bound
-
-
-def _parse_held(body: Mapping[str, Any]) -> Quarantine:
-    return Quarantine.parse(body["quarantine"]) if body["format"] == _HOLDING_FORMAT else Quarantine()
-
-
-def _parse_listed(segment_id: str, count: int, tier: int, text: str | None = None) -> _Listed:
-    if text is None:
-        return _Listed(segment_id, count, tier, True, None)
-    inline = _Listed(segment_id, count, tier, False, None)
-    return replace(inline, segment=_opened(inline, base64.b64decode(text, validate=True)))
-
-
-def _text_of(segment: Segment) -> str:
-    return base64.b64encode(segment.data).decode("ascii")

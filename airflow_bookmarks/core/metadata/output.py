@@ -19,8 +19,9 @@ class OutputMetadata:
     of which it has read a part only; `maybe_partly_read`: that is not known. `files` and `bytes` are None until the
     run commits, and so is `rows`, which stays None where rows are not counted. `table_folder` is where a target
     lies that is the name of a table. `catalog_table` is the table over a folder of files whose partitions the publish
-    adds, such as "glue:sales.orders". `version_after` is the version of a Delta table that has the rows, `upsert_keys`
-    are the columns by which they replace others.
+    adds, such as "glue:sales.orders"; `catalog_definition` says in JSON how the publish makes that table if need be.
+    `version_after` is the version of a Delta table that has the rows, `upsert_keys` are the columns by which they
+    replace others.
 
     Of a run that has landed in some of its tables only, `has_landed` is what its recovery saw of this one, and
     `settled_as` what a person has decided then: "committed" or "given-up" (None: nobody has).
@@ -38,6 +39,7 @@ class OutputMetadata:
     bytes: int | None = None
     table_folder: str | None = None
     catalog_table: str | None = None
+    catalog_definition: str | None = None
     version_after: int | None = None
     upsert_keys: tuple[str, ...] = ()
     has_landed: bool | None = None
@@ -72,6 +74,7 @@ class OutputMetadata:
             bytes=value_of(stats, "bytes"),
             table_folder=value_of(stats, "table_folder"),
             catalog_table=value_of(stats, "catalog_table"),
+            catalog_definition=value_of(stats, "catalog_definition"),
             version_after=value_of(stats, "version_after"),
             upsert_keys=tuple(value_of(stats, "upsert_keys", ())),
             has_landed=value_of(stats, "has_landed"),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-WhenEmpty = Literal["publish", "discard"]
+WhenEmpty = Literal["publish", "discard", "rows"]
 
 WHEN_EMPTY = "when_empty"  # among what is stored with an output: the choice of its script
 
@@ -47,7 +47,8 @@ class Increment:
         Rows are published, because they were made of something else. But if neither a context nor `job.state` moved,
         the next run can make them again, while an overwrite would delete what can't be made again: it is left out. So
         are rows that the next run makes anew, because it reads the same input. An output without rows would add
-        nothing, or wipe its target, and is left out too.
+        nothing, or wipe its target, and is left out too. With "rows" its rows alone decide, in any run; those that the
+        next run makes anew are left out all the same.
 
         Args:
             rows: how many rows are staged; None: not known, then any staged file counts as one with rows.
@@ -57,6 +58,8 @@ class Increment:
             made_from: the contexts that it was made from, as far as that is known.
         """
         has_rows = files > 0 if rows is None else rows > 0
+        if when_empty == "rows":
+            return has_rows and not (self.is_without_input and self.leaves_input)
         if not self.is_without_input:
             is_of_idle = bool(made_from) and self.idle.issuperset(made_from)
             return has_rows or not is_of_idle or when_empty == "publish"

@@ -14,7 +14,7 @@ from typing import Any, Literal
 from airflow_bookmarks.core.errors import SchemaChangedError
 
 OnSchemaChange = Literal["fail", "accept", "reset"]
-InferSchema = Literal["sample", "all", "last"]
+InferSchema = Literal["sample", "all", "last", "each"]
 
 Type = str | Mapping[str, Any]
 Fold = Callable[[str], str]  # what makes two spellings one column: str.lower where case means nothing

@@ -206,6 +206,35 @@ class OutputBounds:
 
 
 @dataclass(frozen=True, slots=True)
+class PurgeBounds:
+    """What a script may purge at once, because its call names the folder: files that lie below it, and not staged.
+
+    Raises:
+        OutOfBoundsError: by the check, where a path is none of these.
+    """
+
+    territory: Territory
+    item: str
+    folder: str
+
+    def check_folder(self) -> str:
+        """Check the folder, before anything in it is listed; return it."""
+        if is_root(self.folder):
+            why = "it is a whole file system or bucket, of which nothing is purged"
+            raise self.territory.refuse(self.item, self.folder, why, "Purge a folder in it.")
+        return self.territory.check_target(self.item, self.folder)
+
+    def check_purge(self, path: str) -> str:
+        """Check a file that is to go; return what it lies below."""
+        parts = parts_below(path, self.check_folder())
+        if parts is None:
+            raise self.territory.refuse(self.item, path, f"it does not lie below {self.folder!r}")
+        if STAGING_FOLDER in parts:
+            raise self.territory.refuse(self.item, path, "what lies there is staged, and no purge deletes it")
+        return self.folder
+
+
+@dataclass(frozen=True, slots=True)
 class StagingBounds:
     """What a sweep may remove: folders in which runs of the job staged.
 

@@ -228,6 +228,23 @@ UNBOUND = Bound()
 BOUNDS = tuple(each.name for each in fields(Bound))
 
 
+def beyond_band(
+    listing: Listing, wanted: npt.NDArray[np.bool_], young_after_ms: int, most: int
+) -> npt.NDArray[np.bool_]:
+    """Return which wanted files are young and more than may be read of these: the oldest come first (Glue: `maxBand`).
+
+    Args:
+        listing: the files.
+        wanted: which of them would be read.
+        young_after_ms: files after this time are young, in ms since 1970 UTC.
+        most: how many young files may be read (Glue: `maxFilesInBand`).
+    """
+    is_young: npt.NDArray[np.bool_] = wanted & (listing.times_ms > young_after_ms)
+    rows = np.flatnonzero(is_young).tolist()
+    is_young[sorted(rows, key=lambda row: (listing.times_ms[row], listing.paths[row]))[:most]] = False
+    return is_young
+
+
 def whole_number(name: str, value: int | str | None) -> int | None:
     """Return a bound that is a number, which may be given as text.
 

@@ -8,6 +8,7 @@ NESTED = "nested"  # in a folder that is no partition, where only partitions are
 SPECIAL = "special"  # no file that Spark could open: a pipe, a link that leads nowhere, a key with `//` in it
 MARKER = "marker"  # an empty object that stands for a folder
 EXCLUDED = "excluded"  # its name does not match `pathGlobFilter`, or `exclusions` name it; read once they let it in
+EMPTY_PARTITIONS = "empty_partitions"  # no file: a partition that a catalog lists and whose folder is empty or missing
 
 # Input that this run does not read; whether a later one does is the reason's own.
 OTHER_SHARDS = "other_shards"  # another virtual shard reads it

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import io
 import logging
 import posixpath
@@ -26,7 +27,7 @@ from airflow_bookmarks.files.s3.requests import FolderDescents, InputColumns, Pa
 from airflow_bookmarks.files.s3.settings import S3Settings
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
     from mypy_boto3_s3.client import S3Client
     from mypy_boto3_s3.type_defs import HeadObjectOutputTypeDef
@@ -58,11 +59,18 @@ class S3FileSystem:
 
     def __init__(self, settings: S3Settings | None = None, scheme: str = SCHEME) -> None:
         self._settings = settings or S3Settings()
+        self._without: frozenset[str] = frozenset()
         self._clients = clients_of(self._settings)
         self.concurrency = Concurrency(self._settings.connections, PAGE_KEYS)
         # Large files are copied by parts, several of them at a time: their parts together are no more than this.
         self._parts_at_once = threading.BoundedSemaphore(self._settings.connections)
         self._spark_scheme = self._settings.scheme or ("s3" if scheme == "s3" else SCHEME)
+
+    def without_classes(self, classes: Collection[str]) -> S3FileSystem:
+        """Return the same store, whose listings leave out objects in these storage classes and count them."""
+        other = copy.copy(self)
+        other._without = frozenset(each.upper() for each in classes)
+        return other
 
     def list(
         self,
@@ -79,7 +87,7 @@ class S3FileSystem:
         (`Pruning`): then all that is below it is listed by one request for each 1,000 keys again.
         """
         at = S3Address.parse(root)
-        columns = InputColumns(at, Sieve(recursive), saw)
+        columns = InputColumns(at, Sieve(recursive), saw, self._without)
         with telling(f"{root!r} can't be listed"):
             fetch = PageRequests(self._clients.of(at.bucket), at.bucket)
             pages = fetch, at.inside, self._settings.connections, columns.of

@@ -40,7 +40,8 @@ class PageError(Exception):
 class Page:
     """What one request listed: objects in columns, folders (with a delimiter), and whether there is more behind it.
 
-    `times_ms` are ms since 1970 UTC, `etags` are without their quotes.
+    `times_ms` are ms since 1970 UTC, `etags` are without their quotes. `classes` are the storage classes, empty texts
+    where S3 names none; None: not known.
     """
 
     keys: Sequence[str]
@@ -49,6 +50,7 @@ class Page:
     etags: Sequence[str | None]
     folders: Sequence[str]
     is_truncated: bool
+    classes: Sequence[str] | None = None
 
     @property
     def end(self) -> str:
@@ -68,9 +70,9 @@ class Page:
 
     def first(self, count: int) -> Page:
         """Return the page without what comes after so many of its keys."""
-        return Page(
-            self.keys[:count], self.sizes[:count], self.times_ms[:count], self.etags[:count], self.folders, False
-        )
+        classes = None if self.classes is None else self.classes[:count]
+        sizes, times_ms = self.sizes[:count], self.times_ms[:count]
+        return Page(self.keys[:count], sizes, times_ms, self.etags[:count], self.folders, False, classes)
 
     def check(self, prefix: str, after: str) -> None:
         """Make sure that the keys are those that were asked for, in strictly increasing order.
@@ -141,6 +143,7 @@ def _of_parsed(answer: Mapping[str, Any]) -> Page:
             [item.get("ETag", "").strip('"') or None for item in items],
             folders,
             answer["IsTruncated"],
+            [item.get("StorageClass", "") for item in items],
         )
     except KeyError as error:
         raise PageError(f"it has no {error}") from error
@@ -165,7 +168,7 @@ class _Texts:
 
     def __init__(self) -> None:
         self._columns: dict[str, list[str]] = {
-            name: [] for name in ("Key", "Size", "LastModified", "ETag", "IsTruncated", "EncodingType")
+            name: [] for name in ("Key", "Size", "LastModified", "ETag", "IsTruncated", "EncodingType", "StorageClass")
         }
         self._folders: list[str] = []
         self._count = 0
@@ -175,7 +178,7 @@ class _Texts:
         text = ""
         is_in_folder = False
         append_of = {name: column.append for name, column in self._columns.items()}
-        etags = self._columns["ETag"]
+        etags, classes = self._columns["ETag"], self._columns["StorageClass"]
 
         def start(name: str, _: object) -> None:
             nonlocal text, is_in_folder
@@ -195,6 +198,8 @@ class _Texts:
                 self._count += 1
                 if len(etags) < self._count:
                     etags.append("")
+                if len(classes) < self._count:
+                    classes.append("")
             elif name == "CommonPrefixes":
                 is_in_folder = False
             elif is_in_folder and name == "Prefix":
@@ -213,8 +218,9 @@ class _Texts:
         Raises:
             ValueError: a part is missing, or is no number or time.
         """
-        keys, sizes, times, etags, truncated, encoding = self._columns.values()
-        if truncated not in (["true"], ["false"]) or any(len(c) != self._count for c in (keys, sizes, times, etags)):
+        keys, sizes, times, etags, truncated, encoding, classes = self._columns.values()
+        columns = (keys, sizes, times, etags, classes)
+        if truncated not in (["true"], ["false"]) or any(len(column) != self._count for column in columns):
             raise ValueError("a part of it is missing")
         folders = self._folders
         if encoding == ["url"]:
@@ -226,6 +232,7 @@ class _Texts:
             [etag.strip('"') or None for etag in etags],
             folders,
             truncated == ["true"],
+            classes,
         )
 
 

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from airflow_bookmarks.core.selection.listing import Listing
+from airflow_bookmarks.core.selection.reason import EXCLUDED
 from airflow_bookmarks.files.filesystem import Pruning
 from airflow_bookmarks.files.s3.address import SCHEME
 from airflow_bookmarks.files.s3.listing import Descent
 from airflow_bookmarks.files.s3.page import PAGE_KEYS, Page, page_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterator, Sequence
 
     from mypy_boto3_s3.client import S3Client
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+STANDARD = "STANDARD"  # the storage class of what names none
 _PROGRESS_EVERY = 100_000
 
 
@@ -55,9 +57,20 @@ def pages_of(fetch: PageRequests, prefix: str, *, delimiter: str = "", max_keys:
 
 
 class InputColumns:
-    """Makes of each page the columns of a listing, without what is no input."""
+    """Makes of each page the columns of a listing, without what is no input.
 
-    def __init__(self, root: S3Address, sieve: Sieve, saw: Callable[[int], None] | None) -> None:
+    Args:
+        without: storage classes whose objects are left out, and counted as excluded.
+    """
+
+    def __init__(
+        self,
+        root: S3Address,
+        sieve: Sieve,
+        saw: Callable[[int], None] | None,
+        without: Collection[str] = (),
+    ) -> None:
+        self._without = without
         self.sieve = sieve
         self.is_nothing_seen = True
         self._keys_seen, self._saw = 0, saw
@@ -70,6 +83,8 @@ class InputColumns:
         self._note(page)
         takes, skip, base = self.sieve.takes, self._skip, self._base
         rows = [row for row, key in enumerate(page.keys) if takes(key[skip:])]
+        if self._without:
+            rows = self._in_other_classes(page, rows)
         if len(rows) == len(page.keys):
             return Listing([base + key for key in page.keys], page.sizes, page.times_ms, page.etags)
         index = np.array(rows, np.intp)
@@ -79,6 +94,13 @@ class InputColumns:
             page.times_ms[index],
             [page.etags[row] for row in rows],
         )
+
+    def _in_other_classes(self, page: Page, rows: list[int]) -> list[int]:
+        classes = page.classes or [""] * len(page.keys)
+        kept = [row for row in rows if (classes[row] or STANDARD) not in self._without]
+        if len(kept) < len(rows):
+            self.sieve.counts[EXCLUDED] = self.sieve.counts.get(EXCLUDED, 0) + len(rows) - len(kept)
+        return kept
 
     def _note(self, page: Page) -> None:
         self.is_nothing_seen = self.is_nothing_seen and not page.keys and not page.folders

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_bookmarks.core.health.verdict import HealthFacts, SourceLag, judge
 from airflow_bookmarks.core.text.instant import to_text
-from airflow_bookmarks.lifecycle.changes.approval import OPEN, requests_or_damage
+from airflow_bookmarks.lifecycle.changes.approval import OPEN, decoded_requests, requests_or_damage
 from airflow_bookmarks.lifecycle.inspect.lag import Neighbours, readable_lags
 from airflow_bookmarks.lifecycle.state.positions import last_plans, shown
 from airflow_bookmarks.lifecycle.state.quarantine import quarantined_counts
+from airflow_bookmarks.store.transitions.approval import request_items
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -48,6 +49,20 @@ def health(store: BookmarkStore, job: str, schedule: Schedule | None = None) -> 
         gaps=missing_in(last_plans(store, job, head)),
     )
     return judge(facts)
+
+
+def waiting_requests(store: BookmarkStore, heads: Mapping[str, Head]) -> dict[str, list[datetime]]:
+    """Return when changes were requested that wait for a second person, by job.
+
+    Only protected jobs have such: one query for each of them. What is damaged is left out; `doctor` names it.
+    """
+    now = store.now()
+    found: dict[str, list[datetime]] = {}
+    for job, head in heads.items():
+        if head.protected:
+            body, _ = decoded_requests(job, request_items(store, job), head, now)
+            found[job] = [each.made_at for each in body if each.state == OPEN]
+    return found
 
 
 def set_aside(counts: Mapping[str, int | None]) -> int:

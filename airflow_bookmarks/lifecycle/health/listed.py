@@ -1,8 +1,8 @@
 """Judge the health of all jobs of a namespace: by their heads, and by what they read of each other.
 
-That costs one query for the index and one request for each hundred heads and each hundred edges, and a few queries for
-each job that is behind. What only the items of a job tell is looked at for one job alone (`lifecycle.health.job`):
-requests, files that are set aside, and gaps.
+That costs one query for the index and one request for each hundred heads and each hundred edges, a few queries for each
+job that is behind, and one for each protected job. What only the items of a job tell is looked at for one job alone
+(`lifecycle.health.job`): files that are set aside, and gaps.
 """
 
 from __future__ import annotations
@@ -10,18 +10,22 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from airflow_bookmarks.core.health.cadence import is_uncertain
+from airflow_bookmarks.core.health.record import IndexFacts, record_of
 from airflow_bookmarks.core.health.verdict import judge
 from airflow_bookmarks.core.text.instant import to_text
 from airflow_bookmarks.core.text.redaction import redacted
-from airflow_bookmarks.lifecycle.health.job import facts_of
+from airflow_bookmarks.lifecycle.health.job import facts_of, waiting_requests
+from airflow_bookmarks.lifecycle.health.recorded import MANY_JOBS, RecordedHealth
 from airflow_bookmarks.lifecycle.inspect.lag import Neighbours, readable_lags
 from airflow_bookmarks.lifecycle.inspect.sharded_list import groups_of
 from airflow_bookmarks.lifecycle.inspect.status import ListedJobs
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
     from datetime import datetime
 
+    from airflow_bookmarks.core.health.record import HealthRecord
     from airflow_bookmarks.core.health.verdict import HealthVerdict
     from airflow_bookmarks.lifecycle.inspect.lag import Lag, Lags
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
@@ -75,9 +79,14 @@ def healths(store: BookmarkStore, listed: ListedJobs | None = None) -> dict[str,
 
 
 def health_of_all(store: BookmarkStore) -> list[JobHealth]:
-    """Return the health of each job, the worst first; a sharded job is one, as the worst of its shards."""
-    listed = ListedJobs.of(store)
+    """Return the health of each job, the worst first; a sharded job is one, as the worst of its shards.
+
+    Where there are very many, it is recorded for the list on the page, as far as the role may.
+    """
+    begun, listed = store.now(), ListedJobs.of(store)
     found, behind = _judged(store, listed)
+    if len(listed.entries) >= MANY_JOBS:
+        RecordedHealth(store).write(_records(listed, found, begun), listed.entries)
     each = {job: _damaged(job, redacted(str(why))) for job, why in listed.damaged.items()}
     each |= {job: _listed(job, verdict, behind[job]) for job, verdict in found.items()}
     groups = groups_of(each)
@@ -90,7 +99,19 @@ def health_of_all(store: BookmarkStore) -> list[JobHealth]:
 def _judged(store: BookmarkStore, listed: ListedJobs) -> tuple[dict[str, HealthVerdict], Lags]:
     looked, now = Neighbours.of_listed(store, listed), store.now()
     behind = readable_lags(looked)
-    return {job: judge(facts_of(looked.heads[job], now, behind[job])) for job in looked.jobs}, behind
+    requests = waiting_requests(store, {job: looked.heads[job] for job in looked.jobs})
+    facts = {job: facts_of(looked.heads[job], now, behind[job], requests=requests.get(job, ())) for job in looked.jobs}
+    return {job: judge(each) for job, each in facts.items()}, behind
+
+
+def _records(listed: ListedJobs, found: Mapping[str, HealthVerdict], begun: datetime) -> dict[str, HealthRecord]:
+    """Return what is to be recorded: not of jobs of which the schedule of their DAG, unknown here, says more."""
+    records = {job: record_of(None, IndexFacts.of(listed.entries.get(job, {})), None, begun) for job in listed.damaged}
+    for job, verdict in found.items():
+        head = listed.heads[job]
+        if not is_uncertain(head.commits, begun):
+            records[job] = record_of(head, IndexFacts.of(listed.entries[job]), verdict.state, begun)
+    return records
 
 
 def _damaged(job: str, why: str) -> JobHealth:

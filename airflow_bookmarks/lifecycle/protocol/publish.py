@@ -1,7 +1,8 @@
 """Publish: make what a committed run staged visible. It can be repeated, and finished by any process.
 
 prepare   every output of the run, by its sink: nothing is changed before all of it is checked
-publish   one output after the other, by its sink: files last, since a database may refuse rows, and files refuse none
+publish   one output after the other, by its sink: files last, since a database may refuse rows, and files refuse none;
+          purges after them, so that what replaces their files is there before those go
 mark      one transaction; the caller's
 sweep     staging of this fence and lower ones
 """
@@ -19,6 +20,7 @@ from airflow_bookmarks.core.errors import (
     SinkUnknownError,
     SourceError,
 )
+from airflow_bookmarks.core.rules.mode import Mode
 from airflow_bookmarks.core.rules.territory import Territory
 from airflow_bookmarks.core.run import RunState
 from airflow_bookmarks.core.timeline import newest_living
@@ -30,7 +32,7 @@ from airflow_bookmarks.sinks.sink import PublishSteps, StoredOutput
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from airflow_bookmarks.core.run import Run
+    from airflow_bookmarks.core.run import OutputEntry, Run
     from airflow_bookmarks.lifecycle.protocol.lease import RunEnvironment
     from airflow_bookmarks.sinks.registry import SinkRegistry
     from airflow_bookmarks.sinks.sink import Publication, StagedSink
@@ -110,7 +112,7 @@ def _publications(
     """
     of_kind: dict[str, tuple[StagedSink, dict[str, Publication]]] = {}
     outputs: dict[str, StoredOutput] = {}
-    for name, entry in sorted(run.outputs.items(), key=lambda each: each[1].lies_in_files):
+    for name, entry in sorted(run.outputs.items(), key=lambda each: _place_in_publish(each[1])):
         if entry.commits_by_itself or entry.is_left_out:
             continue
         sink = sinks.find_staged(entry.sink)
@@ -132,6 +134,11 @@ def _publications(
             joined = sink.joined(publications)
         found += [([outputs[name] for name in names], each) for names, each in joined.items()]
     return found
+
+
+def _place_in_publish(entry: OutputEntry) -> int:
+    """Return where an output comes in the publish of its run: files last, and what only deletes after them."""
+    return int(entry.lies_in_files) + int(entry.metadata.mode == Mode.PURGE)
 
 
 def _named(outputs: Sequence[StoredOutput]) -> str:

@@ -217,6 +217,10 @@ class DetachedRun(ReadsContexts, KeepsState, Expects, WritesManifests, RecordsUs
         log_planned(log, self._job, ctx, plan)
         return plan
 
+    def plan_of(self, ctx: str) -> Plan | None:
+        """Return what this run reads from a context; see `RunSession.plan_of`."""
+        return self._inputs[ctx].plan if ctx in self._inputs else None
+
     @guarded
     def quarantine(self, ctx: str, corrupt: Mapping[str, str]) -> FilePlan:
         """Leave files that can't be parsed out of what this run reads, and record nothing of it."""

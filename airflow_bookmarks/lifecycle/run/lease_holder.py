@@ -14,6 +14,7 @@ from airflow_bookmarks.lifecycle.state.manifest import WritesManifests
 from airflow_bookmarks.lifecycle.state.positions import ReadsContexts
 
 if TYPE_CHECKING:
+    from airflow_bookmarks.core.plan import Plan
     from airflow_bookmarks.lifecycle.protocol.lease import RunEnvironment
     from airflow_bookmarks.lifecycle.protocol.source_cleanup import Disposal
     from airflow_bookmarks.lifecycle.run.leased import LeasedRun
@@ -89,6 +90,10 @@ class LeaseHolder(ReadsContexts, KeepsState, Expects, WritesManifests, RecordsUs
             MisuseError: it was planned before.
         """
         self._inputs.dispose(ctx, disposal)
+
+    def plan_of(self, ctx: str) -> Plan | None:
+        """Return what this run reads from a context; see `RunSession.plan_of`."""
+        return self._inputs[ctx].plan if ctx in self._inputs else None
 
     def keep_files(self, ctx: str, why: str) -> None:
         """Let the files of a context stay after all, for good: not all of them are known to have been read."""

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from airflow_bookmarks.core.files.file_plan import FilePlan
     from airflow_bookmarks.core.option import Option
+    from airflow_bookmarks.core.plan import Plan
     from airflow_bookmarks.core.position import Greatest
     from airflow_bookmarks.core.run import ContextState
     from airflow_bookmarks.lifecycle.protocol.source_cleanup import Disposal
@@ -133,6 +134,10 @@ class RunSession(Protocol):
         moved_from: str | None = None,
     ) -> P:
         """Fix what this run reads from one context, before the first byte is read."""
+        ...
+
+    def plan_of(self, ctx: str) -> Plan | None:
+        """Return what this run reads from a context; None if it has not planned it."""
         ...
 
     def quarantine(self, ctx: str, corrupt: Mapping[str, str]) -> FilePlan:

@@ -6,6 +6,7 @@ import logging
 from typing import TYPE_CHECKING, Any
 
 from airflow_bookmarks.core.rules.emptiness import Increment
+from airflow_bookmarks.core.rules.mode import Mode
 from airflow_bookmarks.core.selection.reason import MISSING
 
 if TYPE_CHECKING:
@@ -35,8 +36,13 @@ def increment_of(plans: Mapping[str, Plan], *, state_changed: bool | None) -> In
 
 
 def is_published(increment: Increment, entry: OutputEntry, staged: Staged) -> bool:
-    """Whether what is staged for an output becomes visible; where there are no files, rows not counted are rows."""
+    """Whether what is staged for an output becomes visible; where there are no files, rows not counted are rows.
+
+    A purge was asked for by name, whatever its run has found: it takes effect where there is anything to delete.
+    """
     output = entry.metadata
+    if output.mode == Mode.PURGE:
+        return bool(staged.deletes)
     return increment.publishes(
         rows=staged.rows,
         files=len(staged.moves) if entry.lies_in_files else 1,

@@ -25,7 +25,8 @@ class RemoteSubmission(BookmarkedSubmission):
 
     Args:
         runtime_uri: where the cluster finds the zip of the runtime (`s3://bucket/airflow_bookmarks.zip`).
-            `python -m airflow_bookmarks.operators.runtime_zip` writes the zip of this version. (templated)
+            `python -m airflow_bookmarks.operators.runtime_zip` writes the zip of this version; with `glue=True` it is
+            `python -m airflow_bookmarks.glue zip`. (templated)
 
     Raises:
         OptionError: neither `runtime_uri` nor `ship_runtime=False`, or both; in the constructor.
@@ -93,7 +94,8 @@ class RemoteSubmission(BookmarkedSubmission):
             raise OptionError(
                 f"{self.task_type}: the driver runs on another machine, which can't read the runtime from this worker. "
                 "Nothing was read or changed; Spark was not started. Put the runtime where the cluster can read it "
-                "(`python -m airflow_bookmarks.operators.runtime_zip` writes the zip and prints its path) and name it "
+                f"(`python -m airflow_bookmarks.{'glue zip' if self.glue else 'operators.runtime_zip'}` writes the zip "
+                "and prints its path) and name it "
                 "with runtime_uri, or install the package in the driver's image and pass ship_runtime=False."
             )
         if (is_rendered or "{" not in uri) and not uri.endswith(self.runtime_suffixes):

@@ -18,6 +18,7 @@ from airflow_bookmarks.core.errors import NameInvalidError, OptionError
 from airflow_bookmarks.core.option import OnUnused
 from airflow_bookmarks.hooks.connection import DEFAULT_CONNECTION
 from airflow_bookmarks.links.bookmark import BookmarkLink
+from airflow_bookmarks.operators.task.glue_arguments import GlueArguments
 from airflow_bookmarks.operators.task.task_config import (
     OnClear,
     OnConflict,
@@ -77,6 +78,9 @@ class BookmarkedSubmission(BaseOperator):
             DAGs scheduled by the asset without partitions do not see such events.
         bookmarks_conn_id: an Airflow connection of the type `bookmarks`.
         ship_runtime: ship the runtime with the application; False if the driver's image has the package.
+        glue: whether the script is one for AWS Glue, which imports `awsglue`: this package's takes its place, and the
+            script gets `--JOB_NAME`, `--JOB_RUN_ID`, `--job-bookmark-option` and, with `bookmark_manifest_uri`,
+            `--TempDir`. What its arguments have already wins; where that contradicts an argument here, it is an error.
 
     Raises:
         OptionError: in the constructor, for an unknown or contradictory argument without a template. With a template,
@@ -97,6 +101,9 @@ class BookmarkedSubmission(BaseOperator):
 
     # A subclass of an operator with links of its own names both, as it does with template fields.
     operator_extra_links: Collection[BaseOperatorLink] = (BookmarkLink(),)
+
+    # Whether s3:// leads to a file system of the service itself, which S3A is not to replace.
+    has_s3_of_its_own: ClassVar[bool] = False
 
     _task: TaskTry | None = None
 
@@ -122,6 +129,7 @@ class BookmarkedSubmission(BaseOperator):
         asset_partitions: AssetPartitions | None = None,
         bookmarks_conn_id: str = DEFAULT_CONNECTION,
         ship_runtime: bool = True,
+        glue: bool = False,
         **kwargs: Any,
     ) -> None:
         check_arguments(kwargs, _argument_names())
@@ -144,6 +152,7 @@ class BookmarkedSubmission(BaseOperator):
         self.asset_partitions = asset_partitions
         self.bookmarks_conn_id = bookmarks_conn_id
         self.ship_runtime = ship_runtime
+        self.glue = glue
         self._check_arguments()
         alias = self.asset_alias
         if alias is not None and asset_partitions is None:
@@ -171,6 +180,11 @@ class BookmarkedSubmission(BaseOperator):
                 "skip_when_empty and conf_for look at one bookmark, and bookmark_shard is of several. Nothing was read "
                 "or changed. Leave them out."
             )
+        if self.glue and self.bookmark_shard is not None:
+            raise OptionError(
+                "glue=True with bookmark_shard: a script for AWS Glue makes one run of one job, and no loop over "
+                "shards. Nothing was read or changed. Leave one of them out."
+            )
         self.task_config().check_literals()
         self.check_literal_conf()
 
@@ -179,6 +193,19 @@ class BookmarkedSubmission(BaseOperator):
     def user_conf(self) -> Any:
         """Return the Spark conf that the user gave: a mapping, None, or a template that is not rendered yet."""
         return getattr(self, "conf", None)
+
+    def script_arguments(self) -> Sequence[Any] | None:
+        """Return the arguments of the script; None where they are not known yet, or can't be given.
+
+        Where `glue` is True, `submit` adds `added_arguments` to them.
+        """
+        given = getattr(self, "application_args", None)
+        return given if isinstance(given, list | tuple) else None
+
+    @property
+    def added_arguments(self) -> list[str]:
+        """What this try adds to the arguments of the script: with `glue` those of its job, else nothing."""
+        return [] if self._task is None else self._task.added_arguments
 
     def check_literal_conf(self) -> None:
         """Check the parts of the conf that are known when the DAG file is parsed.
@@ -269,7 +296,7 @@ class BookmarkedSubmission(BaseOperator):
 
     def task_config(self) -> TaskConfig:
         """Return the task's bookmark arguments, with templates as far as they are rendered."""
-        return TaskConfig(
+        config = TaskConfig(
             job=self.bookmark_job,
             option=self.bookmark_option,
             from_run=self.bookmark_from,
@@ -279,6 +306,7 @@ class BookmarkedSubmission(BaseOperator):
             shard=self.bookmark_shard,
             manifest_uri=self.bookmark_manifest_uri,
         )
+        return GlueArguments.of(self.script_arguments()).config(config) if self.glue else config
 
     @property
     def asset_alias(self) -> AssetAlias | None:

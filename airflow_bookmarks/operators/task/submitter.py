@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -30,6 +30,8 @@ class Submitter(Protocol):
     asset_partitions: AssetPartitions | None
     bookmarks_conn_id: str
     ship_runtime: bool
+    glue: bool
+    has_s3_of_its_own: ClassVar[bool]
     retries: int | None
     outlets: list[Any]
 
@@ -40,6 +42,10 @@ class Submitter(Protocol):
 
     def task_config(self) -> TaskConfig:
         """Return the task's bookmark arguments."""
+        ...
+
+    def script_arguments(self) -> Sequence[Any] | None:
+        """Return the arguments of the script; None where they are not known yet."""
         ...
 
     def user_conf(self) -> Any:

@@ -14,7 +14,7 @@ from airflow_bookmarks.core.job import check_name
 from airflow_bookmarks.core.option import Choice, Option
 from airflow_bookmarks.core.rules.shard import ShardShare, shard_name
 from airflow_bookmarks.core.rules.until import until_of
-from airflow_bookmarks.core.settings import PREFIX
+from airflow_bookmarks.core.settings import PREFIX, is_checked_elsewhere
 
 OnConflict = Literal["fail", "wait"]
 OnClear = Literal["replay", "skip", "fail"]
@@ -200,7 +200,7 @@ def check_conf(conf: Any) -> None:
     """
     if not isinstance(conf, Mapping):
         return
-    taken = sorted(str(key) for key in conf if str(key).startswith(PREFIX))
+    taken = sorted(str(key) for key in conf if str(key).startswith(PREFIX) and not is_checked_elsewhere(str(key)))
     if taken:
         raise OptionError(
             f"conf sets {taken[0]!r}, which the operator sets itself. Nothing was read or changed. Say it by an "

@@ -33,9 +33,10 @@ from airflow_bookmarks.lifecycle.protocol.finish import side_summary
 from airflow_bookmarks.lifecycle.protocol.lease import RunEnvironment
 from airflow_bookmarks.lifecycle.run.empty import commit_empty, log_pending
 from airflow_bookmarks.lifecycle.state.comparison import RunFigures, past_figures
-from airflow_bookmarks.operators.runtime_zip import runtime_zip
+from airflow_bookmarks.operators.runtime_zip import glue_zip, runtime_zip
 from airflow_bookmarks.operators.task import metrics
 from airflow_bookmarks.operators.task.attempt import Attempt
+from airflow_bookmarks.operators.task.glue_arguments import S3_IMPLEMENTATION, GlueArguments
 from airflow_bookmarks.operators.task.log_group import log_group
 from airflow_bookmarks.operators.task.sharded_attempt import ShardedAttempt
 from airflow_bookmarks.operators.task.task_config import Resolved, check_conf
@@ -221,9 +222,18 @@ class TaskTry:
         conf = {**(self.operator.user_conf() or {})}
         if self.operator.conf_for is not None:
             conf = {**self._conf_for(seen), **conf}
-        runtime = runtime_zip() if self.operator.ship_runtime else None
+        if self.operator.glue and not self.operator.has_s3_of_its_own:
+            conf = {**S3_IMPLEMENTATION, **conf}  # scripts for AWS Glue say s3://, which plain Spark does not know
+        packed = glue_zip if self.operator.glue else runtime_zip
+        runtime = packed() if self.operator.ship_runtime else None
         with log_group("Spark"):
             self.operator.submit(self.context, {**conf, **self.settings.to_conf()}, runtime)
+
+    @property
+    def added_arguments(self) -> list[str]:
+        """What is added to the arguments of a script for AWS Glue; nothing to those of any other."""
+        operator = self.operator
+        return GlueArguments.of(operator.script_arguments()).added(self.settings) if operator.glue else []
 
     def _conf_for(self, seen: PendingInput | None) -> dict[str, str]:
         """Return the conf for what is pending; none where Spark reads something else: a window, or a replay."""

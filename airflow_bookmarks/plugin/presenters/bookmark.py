@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from airflow_bookmarks.core.health.record import standing_of
 from airflow_bookmarks.core.job import airflow_run_id
 from airflow_bookmarks.core.job_state import STATE_KIND, hidden
 from airflow_bookmarks.core.ledger.gap import gaps_in_words
@@ -24,6 +26,7 @@ from airflow_bookmarks.plugin.schemas.responses import (
     Gaps,
     Holder,
     JobRow,
+    JobState,
     RequestRow,
     RunRow,
     SideRow,
@@ -33,7 +36,7 @@ from airflow_bookmarks.plugin.schemas.responses import (
 from airflow_bookmarks.sources.registry import find_kind, has_ledger, upstream_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
     from datetime import datetime
 
     from airflow_bookmarks.core.errors import StateCorruptError
@@ -42,7 +45,6 @@ if TYPE_CHECKING:
     from airflow_bookmarks.lifecycle.changes.approval import Request
     from airflow_bookmarks.plugin.auth import Person, UserScope
     from airflow_bookmarks.plugin.presenters.health import Surroundings
-    from airflow_bookmarks.plugin.schemas.responses import JobState
     from airflow_bookmarks.sources.kind import SetBy
 
 _INDEX = {"dag_id": str, "task_id": str, "map_index": int, "first_seen_at": str, "last_commit_at": str}
@@ -59,7 +61,7 @@ def job_row(
     return JobRow(
         job=job,
         namespace=namespace,
-        state=_state(head, now),
+        state=standing_of(head, now),
         run_number=head.run_number,
         published=head.published,
         data_run_number=head.data_run_number,
@@ -87,7 +89,7 @@ def damaged_row(
 
 
 # The first that one shard is in, its job is in: what somebody may have to do comes first.
-_STATES = ("DAMAGED", "RUNNING", "EXPIRED", "DUE", "IDLE", "NEW")
+STATES: Sequence[JobState] = ("DAMAGED", "RUNNING", "EXPIRED", "DUE", "IDLE", "NEW")
 
 
 def sharded_row(job: str, shards: Sequence[JobRow]) -> JobRow:
@@ -97,7 +99,7 @@ def sharded_row(job: str, shards: Sequence[JobRow]) -> JobRow:
     lists = {
         name: sorted({dag_id for row in rows for dag_id in row[name]}) for name in ("former_owners", "shared_with")
     }
-    own: dict[str, Any] = {"state": next(state for state in _STATES if any(row.state == state for row in shards))}
+    own: dict[str, Any] = {"state": next(state for state in STATES if any(row.state == state for row in shards))}
     own |= {"health": worst_of([row.health for row in shards])}
     own |= {"is_deleted": False, "runs": [], "lag": None, "map_index": None, "holder": whole["lease"], **lists}
     return JobRow(**{name: value for name, value in whole.items() if name != "lease"} | own)
@@ -119,14 +121,6 @@ def index_details(entry: Mapping[str, Any]) -> dict[str, Any]:
     """Return what the index says of a job; values of a wrong type are left out."""
     details: dict[str, Any] = {name: entry[name] for name, kind in _INDEX.items() if isinstance(entry.get(name), kind)}
     return {**details, FORMER_OWNERS: former_in(entry)}
-
-
-def _state(head: Head, now: datetime) -> JobState:
-    if head.lease is not None:
-        return "RUNNING" if head.lease.is_held(now) else "EXPIRED"
-    if head.publishing is not None or head.cleaning is not None:
-        return "DUE"
-    return "IDLE" if head.run_number else "NEW"
 
 
 def _holder(lease: Lease) -> Holder:

@@ -1,26 +1,28 @@
 """The list of jobs: those that a user may look at, searched, sorted and paged. A sharded job is one row.
 
 The index is read whole, which is one query; heads only for the page that is shown. To sort or choose by what only the
-heads say takes one request more for each hundred jobs. What took long to read is kept for a while; the rows that are
-shown never are.
+heads say takes one request more for each hundred jobs, or, where there are very many, what was recorded of them (see
+`all_jobs`). The rows that are shown are read anew in any case, with the right to look at them.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from airflow_bookmarks.core.amount import in_other_units
+from airflow_bookmarks.core.errors import StateCorruptError
 from airflow_bookmarks.core.head import Head
 from airflow_bookmarks.core.rules.shard import sharded_name
 from airflow_bookmarks.core.run import Run
+from airflow_bookmarks.core.text.instant import to_text
 from airflow_bookmarks.lifecycle.inspect.runs import state_of, total
-from airflow_bookmarks.lifecycle.inspect.sharded_list import groups_of
-from airflow_bookmarks.plugin.presenters.bookmark import damaged_row, job_row, sharded_row
-from airflow_bookmarks.plugin.presenters.health import Surroundings, rank_of
+from airflow_bookmarks.lifecycle.inspect.sharded_list import common, groups_of
+from airflow_bookmarks.plugin.presenters.bookmark import STATES, damaged_row, job_row, sharded_row, task_of
+from airflow_bookmarks.plugin.presenters.health import RANKS, Surroundings, record_in
 from airflow_bookmarks.plugin.presenters.sharded_job import Parts
-from airflow_bookmarks.plugin.schemas.responses import JobList, RunPoint
+from airflow_bookmarks.plugin.schemas.responses import JobList, RunPoint, Task
 from airflow_bookmarks.store.transitions.naming import DELETED_VERSION, is_deleted
 
 if TYPE_CHECKING:
@@ -29,7 +31,7 @@ if TYPE_CHECKING:
     from airflow_bookmarks.core.errors import BookmarkError
     from airflow_bookmarks.lifecycle.inspect.lag import Lag
     from airflow_bookmarks.plugin.auth import UserScope
-    from airflow_bookmarks.plugin.presenters.all_heads import AllHeads
+    from airflow_bookmarks.plugin.presenters.all_jobs import AllJobs, KnownJobs
     from airflow_bookmarks.plugin.schemas.responses import HealthWord, JobRow, JobState
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
     from airflow_bookmarks.store.stored_item import IndexEntry
@@ -75,10 +77,9 @@ class JobQuery:
         by_heads = self.sort.removeprefix("-") in _OF_HEADS
         return by_heads or self.state is not None or self.health is not None or self.counts
 
-    def takes(self, row: JobRow) -> bool:
+    def takes(self, seen: JobStanding) -> bool:
         """Whether a job is among those, according to its head."""
-        is_of_health = self.health is None or (row.health is not None and row.health.state == self.health)
-        return is_of_health and self.state in (None, row.state)
+        return self.health in (None, seen.health) and self.state in (None, seen.state)
 
     def matches(self, job: str, entry: Mapping[str, Any]) -> bool:
         """Whether a job is among those, according to the index."""
@@ -90,52 +91,150 @@ class JobQuery:
         return any(needle in str(text).casefold() for text in (job, entry.get("dag_id", ""), entry.get("task_id", "")))
 
 
-def job_list(store: BookmarkStore, scope: UserScope, wanted: JobQuery, all_heads: AllHeads) -> JobList:
+@dataclass(frozen=True, slots=True)
+class JobStanding:
+    """What a list is sorted and filtered by, according to the head of a job; `details` according to the index."""
+
+    job: str
+    state: JobState
+    health: HealthWord | None
+    epoch: int | None
+    details: Mapping[str, Any]
+
+    @classmethod
+    def of(cls, row: JobRow, details: Mapping[str, Any]) -> JobStanding:
+        """Return that of a row."""
+        return cls(row.job, row.state, None if row.health is None else row.health.state, row.epoch, details)
+
+    @property
+    def counted_as(self) -> str:
+        """The health under which it is counted."""
+        return _UNREADABLE if self.health is None else self.health
+
+
+@dataclass(frozen=True, slots=True)
+class _Page:
+    """The rows of a page as they are now, and what these were made from; `names` are those of all requested jobs."""
+
+    names: Sequence[str]
+    rows: list[JobRow]
+    heads: _Heads
+    around: Surroundings
+    found: _Found
+
+
+def job_list(store: BookmarkStore, scope: UserScope, wanted: JobQuery, all_jobs: AllJobs) -> JobList:
     """Return a page of jobs; deleted ones are left out."""
-    found, by_health = _candidates(store, scope, wanted, all_heads), None
+    listed = all_jobs.look(store, with_health=wanted.needs_heads)
+    found = _candidates(store, scope, wanted, listed)
+    known: dict[str, JobStanding] = {}
     if wanted.needs_heads:
-        everything = _rows_by_heads(store, scope, found, all_heads)
-        by_health = Counter(_UNREADABLE if row.health is None else row.health.state for row in everything)
-        chosen = [row.job for row in _sorted([row for row in everything if wanted.takes(row)], wanted.sort)]
+        known = {job: _standing(listed, job, each) for job, each in found.items()}
+        chosen = [one.job for one in _sorted([one for one in known.values() if wanted.takes(one)], wanted.sort)]
     else:
         chosen = _sorted_names(found, wanted.sort)
-    names, rows, heads, around = _looked_at(store, scope, found, chosen, wanted)
-    jobs = _in_full(store, rows, heads, around, wanted.runs)
-    return JobList(jobs=jobs, total=len(names), limit=wanted.limit, offset=wanted.offset, by_health=by_health)
+    page = _looked_at(store, scope, found, chosen, wanted, listed, all_jobs)
+    answer = JobList(
+        jobs=_in_full(store, page.rows, page.heads, page.around, wanted.runs),
+        total=len(page.names),
+        limit=wanted.limit,
+        offset=wanted.offset,
+    )
+    if not wanted.needs_heads:
+        return answer
+    as_of = listed.as_of(_entries(found, found))
+    counts = _counts(known, page)
+    return answer.model_copy(update={"by_health": counts, "health_as_of": None if as_of is None else to_text(as_of)})
+
+
+def _counts(known: Mapping[str, JobStanding], page: _Page) -> dict[str, int]:
+    """Count jobs by health: those that the page shows as it shows them."""
+    now = {row.job: JobStanding.of(row, {}) for row in page.rows}
+    return dict(Counter((now.get(job) or each).counted_as for job, each in known.items()))
 
 
 def _looked_at(
-    store: BookmarkStore, scope: UserScope, found: _Found, names: Sequence[str], wanted: JobQuery
-) -> tuple[Sequence[str], list[JobRow], _Heads, Surroundings]:
-    """Return the names of all requested jobs, the rows of a page as they are now, and what these were made from.
+    store: BookmarkStore,
+    scope: UserScope,
+    found: _Found,
+    names: Sequence[str],
+    wanted: JobQuery,
+    listed: KnownJobs,
+    all_jobs: AllJobs,
+) -> _Page:
+    """Return a page as it is now: what the jobs were chosen by may be a while old.
 
-    The heads that those were chosen by may be a while old. What has left its state since makes room for others, a few
-    times over; in the end it is left out.
+    What has left its state since, or may not be looked at any more, makes room for others, a few times over; in the end
+    it is left out.
     """
     for _ in range(_LOOKS):
-        page = _cut(names, wanted)
-        entries = _entries(found, page)
+        page, now = _cut(names, wanted), store.now()
+        shown = {job: found[job] for job in page} if listed.is_live else _live(store, scope, found, page)
+        entries = _entries(shown, shown)
         heads: _Heads = store.heads_or_damage(list(entries))
         around = Surroundings.of(store, heads, entries)
-        rows = _rows(store, scope, found, page, heads, around.told_to(store, scope))
-        gone = {row.job for row in rows if not wanted.takes(row)}
+        all_jobs.note({job: record_in(job, heads.get(job), entry, around, now) for job, entry in entries.items()})
+        rows = _rows(store, scope, shown, list(shown), heads, around.told_to(store, scope))
+        seen = {row.job: JobStanding.of(row, _details(shown[row.job])) for row in rows}
+        left = {job for job, one in seen.items() if wanted.takes(one) and not _is_gone(shown[job], heads.get(job))}
+        gone = set(page) - left
         if not gone:
             break
         names = [job for job in names if job not in gone]
-    return names, [row for row in rows if row.job not in gone], heads, around
+    by_job = {row.job: row for row in rows if row.job in left}
+    if wanted.needs_heads:  # what is worse than it was stands before the others of the page
+        in_order = [one.job for one in _sorted([seen[job] for job in by_job], wanted.sort)]
+        by_job = {job: by_job[job] for job in in_order}
+    return _Page(names, list(by_job.values()), heads, around, shown)
 
 
-def _rows_by_heads(store: BookmarkStore, scope: UserScope, found: _Found, all_heads: AllHeads) -> list[JobRow]:
-    heads, around = all_heads.with_surroundings(store, _entries(found, found))
-    return _rows(store, scope, found, list(found), heads, around)
+def _live(store: BookmarkStore, scope: UserScope, found: _Found, names: Sequence[str]) -> _Found:
+    """Return what the index says of some jobs by now; without those that are gone, or may not be looked at any more."""
+    live = store.index_entries(list(_entries(found, names)))
+    shown: dict[str, IndexEntry | Parts | str] = {}
+    for job in names:
+        each = found[job]
+        if isinstance(each, Parts):
+            shards = {shard: live.get(shard, entry) for shard, entry in each.shards.items()}
+            each = replace(each, shards=shards)
+            if each.is_seen(scope):
+                shown[job] = each
+        elif isinstance(each, str):
+            shown[job] = each
+        elif job in live and _is_seen(scope, live[job]):
+            shown[job] = live[job]
+    return shown
+
+
+def _is_gone(each: IndexEntry | Parts | str, head: Head | BookmarkError | None) -> bool:
+    """Whether a job was deleted since the index was read; those before are no candidates."""
+    return isinstance(each, dict) and isinstance(head, Head) and is_deleted(each, head)
+
+
+def _standing(listed: KnownJobs, job: str, each: IndexEntry | Parts | str) -> JobStanding:
+    """Return how a job was, by its record; a sharded one as the worst of its shards."""
+    if not isinstance(each, Parts):
+        return _recorded(listed, job, each)
+    shards = [_recorded(listed, shard, entry) for shard, entry in each.shards.items()]
+    health = None if any(one.health is None for one in shards) else min((one.health for one in shards), key=_rank)
+    state = next(state for state in STATES if any(one.state == state for one in shards))
+    return JobStanding(job, state, health, common(one.epoch for one in shards), each.entry)
+
+
+def _recorded(listed: KnownJobs, job: str, entry: IndexEntry | str) -> JobStanding:
+    record = listed.records.get(job)
+    if isinstance(entry, str) or record is None:
+        return JobStanding(job, "DAMAGED", None, None, _details(entry))
+    health: HealthWord | None = None if record.health is None else record.health.value
+    return JobStanding(job, record.standing, health, record.epoch, entry)
 
 
 # ---- which
 
 
-def _candidates(store: BookmarkStore, scope: UserScope, wanted: JobQuery, all_heads: AllHeads) -> _Found:
+def _candidates(store: BookmarkStore, scope: UserScope, wanted: JobQuery, listed: KnownJobs) -> _Found:
     """Return the index entry of each requested job, or why it can't be read, by name."""
-    index, damage = all_heads.index_of(store)
+    index, damage = listed.entries, listed.damage
     everything: dict[str, IndexEntry | str] = {**index, **{job: str(why) for job, why in damage.items()}}
     shards = {job: whole for job in everything if (whole := sharded_name(job)) is not None}
     wholes = set(shards.values())
@@ -196,14 +295,24 @@ def _sorted_names(found: _Found, sort: Sort) -> list[str]:
     return names[::-1] if sort.startswith("-") else names
 
 
-def _sorted(rows: Iterable[JobRow], sort: Sort) -> list[JobRow]:
+def _sorted(standings: Iterable[JobStanding], sort: Sort) -> list[JobStanding]:
     field = sort.removeprefix("-")
-    by_name = sorted(rows, key=lambda row: row.job)
+    by_name = sorted(standings, key=lambda one: one.job)
     if field == "health":
-        return sorted(by_name, key=lambda row: rank_of(row.health), reverse=sort.startswith("-"))
-    known = [row for row in by_name if getattr(row, field) is not None]
-    known.sort(key=lambda row: _order(getattr(row, field)), reverse=sort.startswith("-"))
-    return known + [row for row in by_name if getattr(row, field) is None]
+        return sorted(by_name, key=lambda one: _rank(one.health), reverse=sort.startswith("-"))
+    values = {one.job: _value(one, field) for one in by_name}
+    known = [one for one in by_name if values[one.job] is not None]
+    known.sort(key=lambda one: _order(values[one.job]), reverse=sort.startswith("-"))
+    return known + [one for one in by_name if values[one.job] is None]
+
+
+def _value(one: JobStanding, field: str) -> Any:
+    return getattr(one, field) if field in ("job", "epoch", "state") else one.details.get(field)
+
+
+def _rank(health: HealthWord | None) -> int:
+    """Return by what jobs are sorted, the worst first: what can't be read before all else."""
+    return -1 if health is None else RANKS[health]
 
 
 def _order(value: Any) -> tuple[int, str]:
@@ -256,11 +365,24 @@ def _in_full(
     """Add how the jobs keep up with others, and what takes further requests: their last runs."""
     readable = {row.job: head for row in page if isinstance(head := heads.get(row.job), Head)}
     more: dict[str, dict[str, Any]] = {row.job: {"runs": []} for row in page}
+    for job, task in failed_tasks(store, readable).items():
+        more[job]["failed_task"] = task
     for job, head in readable.items():
         more[job]["lag"] = worst_lag(around.lags.get(job, ()))
         if runs:
             more[job]["runs"] = _points(store, job, head, runs)
     return [row.model_copy(update=more[row.job]) for row in page]
+
+
+def failed_tasks(store: BookmarkStore, heads: Mapping[str, Head]) -> dict[str, Task]:
+    """Return the tasks whose tries have failed, by job, for links to their logs; of what Airflow did not run, none."""
+    failed = {job: head.failed for job, head in heads.items() if head.failed is not None}
+    try:
+        made = store.executions_of_jobs({job: each.run_id for job, each in failed.items()})
+    except StateCorruptError:  # a link less: the reason stands beside it, and the doctor names the item
+        return {}
+    tasks = {job: task_of(execution, failed[job].attempt) for job, execution in made.items()}
+    return {job: task for job, task in tasks.items() if task is not None}
 
 
 def worst_lag(lags: Iterable[Lag]) -> str | None:

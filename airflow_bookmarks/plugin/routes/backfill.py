@@ -11,6 +11,8 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Body, Depends
 
 from airflow_bookmarks.core.errors import BackfillStoppedError, ChangeRefusedError
+from airflow_bookmarks.core.job_state import hidden
+from airflow_bookmarks.hooks.bookmark import BookmarkHook
 from airflow_bookmarks.plugin.auth import Person
 from airflow_bookmarks.plugin.csrf import same_origin
 from airflow_bookmarks.plugin.dependencies import JobName, Owned, PageRequest, PageRequestDep, TaskRunner
@@ -52,7 +54,7 @@ async def _plan(request: PageRequest, found: Owned, spec: BackfillSpec) -> dict[
         await request.readable_job(name)
     try:
         told: dict[str, Any] = await request.with_files(
-            lambda _, do: do("plan_backfill", found.key, **how), times=_TIMES
+            lambda hook, do: _with_state(hook, do("plan_backfill", found.key, **how)), times=_TIMES
         )
     except ChangeRefusedError as error:  # it names jobs on which nobody has asked for rights yet
         raise ChangeRefusedError(
@@ -108,6 +110,13 @@ def _make(do: TaskRunner, found: Owned, body: BackfillBody, person: Person) -> C
     return answer_of(found, person, went, details)
 
 
+def _with_state(hook: BookmarkHook, told: dict[str, Any]) -> dict[str, Any]:
+    """Return a plan without the values of `job.state` where the connection hides them."""
+    if not hook.hides_state:
+        return told
+    return {**told, "steps": [hidden(step) for step in told["steps"]]}
+
+
 def _row(step: Mapping[str, Any]) -> BackfillStepRow:
     names = ("job", "dag_id", "task_id", "change", "to_run", "clean", "because", "refused", "stands", "is_root",
              "doubts", "seconds")  # fmt: skip
@@ -118,6 +127,7 @@ def _row(step: Mapping[str, Any]) -> BackfillStepRow:
         files_to_clean=0 if seen is None else seen["files_to_clean"],
         outputs_to_clean=0 if seen is None else seen["outputs_to_clean"],
         read_again=None if seen is None else seen["read_again"],
+        state={} if seen is None else seen["state"],
         written_twice=[] if seen is None else seen["written_twice"],
         holder=None if seen is None else seen["holder"],
     )

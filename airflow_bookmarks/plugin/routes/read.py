@@ -31,10 +31,9 @@ from airflow_bookmarks.plugin.presenters.bookmark import (
     run_row,
     sharded_row,
     side_row,
-    task_of,
 )
 from airflow_bookmarks.plugin.presenters.health import Surroundings
-from airflow_bookmarks.plugin.presenters.job_list import JobQuery, Sort, job_list, row_of, worst_lag
+from airflow_bookmarks.plugin.presenters.job_list import JobQuery, Sort, failed_tasks, job_list, row_of, worst_lag
 from airflow_bookmarks.plugin.presenters.sharded_job import live_shards
 from airflow_bookmarks.plugin.redaction import hidden_from, with_names_hidden
 from airflow_bookmarks.plugin.scan.child import may_look
@@ -56,7 +55,6 @@ from airflow_bookmarks.plugin.schemas.responses import (
     Pending,
     RunList,
     RunRow,
-    Task,
 )
 from airflow_bookmarks.store.bookmark_store import BookmarkStore
 from airflow_bookmarks.store.transitions.naming import is_deleted, job_keys
@@ -109,7 +107,7 @@ async def jobs(
     wanted = JobQuery(search, state, health, sort, limit, offset, runs, counts=counts)
     scope = await request.scope()
     do = request.all_jobs if wanted.needs_heads else request.store
-    return await do(lambda hook: job_list(hook.get_conn(), scope, wanted, request.backstage.heads))
+    return await do(lambda hook: job_list(hook.get_conn(), scope, wanted, request.backstage.jobs))
 
 
 @router.get("/dags/{dag_id}/jobs")
@@ -124,7 +122,7 @@ async def jobs_of_dag(
     """List the jobs that belong to a DAG, or to one of its tasks; none where the user may not look at the DAG."""
     wanted = JobQuery(limit=limit, offset=offset, runs=runs, dag_id=dag_id, task_id=task_id)
     scope = await request.scope()
-    return await request.store(lambda hook: job_list(hook.get_conn(), scope, wanted, request.backstage.heads))
+    return await request.store(lambda hook: job_list(hook.get_conn(), scope, wanted, request.backstage.jobs))
 
 
 @router.get("/jobs/{job}")
@@ -237,7 +235,8 @@ def _job(hook: BookmarkHook, found: Owned, request: PageRequestDep, scope: UserS
         quarantined=set_aside(quarantined_counts(store, key, head)),
         gaps=missing_in(plans),
     )
-    more = {"lag": worst_lag(around.lags[key]), "is_deleted": is_deleted(entry, head), "health": health}
+    more: dict[str, Any] = {"lag": worst_lag(around.lags[key]), "is_deleted": is_deleted(entry, head), "health": health}
+    more["failed_task"] = failed_tasks(store, {key: head}).get(key)
     result = Job(
         **base.model_copy(update=more).model_dump(),
         contexts=context_rows(head.contexts, plans),
@@ -253,19 +252,11 @@ def _job(hook: BookmarkHook, found: Owned, request: PageRequestDep, scope: UserS
         ],
         damaged_requests=[damaged_request(name, error, scope) for name, error in damaged.items()],
         side_runs=[side_row(record) for record in store.sides(key)[: -_SIDE_RUNS - 1 : -1]],
-        failed_task=_failed_task(store, key, head),
         default_option=hook.default_option,
         may_change=may_change,
         may_look=may_look(),
     )
     return with_names_hidden(store, scope, result, head.contexts)
-
-
-def _failed_task(store: BookmarkStore, job: str, head: Head) -> Task | None:
-    """Return the task whose try has failed, for a link to its log."""
-    failed = head.failed
-    made = None if failed is None else store.executions(job, [failed.run_id]).get(failed.run_id)
-    return None if failed is None or made is None else task_of(made, failed.attempt)
 
 
 def _sharded_job(hook: BookmarkHook, found: Owned, scope: UserScope, may_change: bool) -> Job:

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends
 
 from airflow_bookmarks.core.errors import ChangeRefusedError
+from airflow_bookmarks.core.job_state import hidden
 from airflow_bookmarks.hooks.bookmark import BookmarkHook
 from airflow_bookmarks.lifecycle.changes.change import Change
 from airflow_bookmarks.plugin.auth import Person, UserScope
@@ -63,6 +64,7 @@ async def _sharded(request: PageRequest, job: str) -> Owned:
 
 def _preview(hook: BookmarkHook, do: TaskRunner, found: Owned, change: Change, scope: UserScope) -> ShardedPreview:
     seen = do("preview_shards", found.key, shards=list(found.shards), change=asdict(change))
+    seen = hidden(seen) if hook.hides_state else seen
     by_shard: dict[str, dict[str, Any]] = seen["by_shard"]
     consumers: dict[str, int] = {}
     for each in by_shard.values():
@@ -78,6 +80,7 @@ def _preview(hook: BookmarkHook, do: TaskRunner, found: Owned, change: Change, s
                 to_run=each["to_run"],
                 undone_run_count=each["undone_run_count"],
                 read_again=each["read_again"],
+                state=each["state"],
             )
             for shard, each in by_shard.items()
         },

@@ -5,7 +5,7 @@ from typing import Annotated
 from pydantic import Field
 
 from airflow_bookmarks.plugin.schemas.requests import BaseRequest, Reason
-from airflow_bookmarks.plugin.schemas.responses import ReadAgain, ResponseModel
+from airflow_bookmarks.plugin.schemas.responses import ReadAgain, ResponseModel, Window
 
 _Name = Annotated[str, Field(min_length=1, max_length=200)]
 _Names = Annotated[list[_Name], Field(default_factory=list, max_length=1000)]
@@ -39,7 +39,7 @@ class BackfillStepRow(ResponseModel):
     run that it may have read of it. `refused` says why it can't go back, and `stands` that it is there already.
     `is_root`: it was asked for; one that is not, and goes back for no upstream, does so for what undone runs have left.
     `doubts` is what going back takes with it that no figure tells. `seconds` is how long its next run is expected to
-    take; null: not known.
+    take; null: not known. `state` has the values of `job.state` that change, before and after.
     """
 
     job: str
@@ -56,6 +56,7 @@ class BackfillStepRow(ResponseModel):
     seconds: float | None
     undone_run_count: int
     read_again: ReadAgain | None
+    state: dict[str, Window]
     files_to_clean: int
     outputs_to_clean: int
     written_twice: list[str]

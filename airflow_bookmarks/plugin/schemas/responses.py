@@ -71,6 +71,7 @@ class JobRow(ResponseModel):
     DUE (something is committed and still to be published, or undone and still to be removed), DAMAGED (can't be read,
     for the reason in `damaged`). `health` is what a person has to know first; null: it can't be read. `lag` is the
     worst of its states behind the jobs that it reads; None: it reads none.
+    `failed_task` is the task whose try has failed, where `health` is FAILED and Airflow ran it.
     `is_deleted`: its bookmark was deleted, and it has not run since. `dag_id` is the DAG that owns the job, and
     `former_owners` are those that did before; `shared_with` lists DAGs that may run it too.
 
@@ -104,6 +105,7 @@ class JobRow(ResponseModel):
     first_seen_at: str | None = None
     last_commit_at: str | None = None
     health: HealthRow | None = None
+    failed_task: Task | None = None
     lag: str | None = None
     runs: list[RunPoint] = []
     damaged: str | None = None
@@ -117,12 +119,15 @@ class JobList(ResponseModel):
     """A page of the jobs that the user may look at; `total` counts all of them that were asked for.
 
     `by_health` counts all that were searched for, by their health, where that was asked for: whichever of it is shown.
-    Jobs that can't be read count as DAMAGED.
+    Jobs that can't be read count as DAMAGED. What is shown of each job is as it is now. `health_as_of` is as of when it
+    is known which jobs are of which health or state, where that was asked for: a job that has changed since may be
+    missing.
     """
 
     jobs: list[JobRow]
     total: int
     by_health: dict[str, int] | None = None
+    health_as_of: str | None = None
     limit: int
     offset: int
 
@@ -221,8 +226,6 @@ class Job(JobRow):
     them; `side_runs` are the newest runs with another option. `may_change`: whether the user may. `may_look`: whether
     the deployment lets the page look at any files; without it, it refuses what has to.
 
-    `failed_task` is the task whose try has failed, where `health` is FAILED and Airflow ran it.
-
     A sharded job has its virtual shards as `shard_rows`, and nothing of what each shard has for itself. `sharded_job`
     is the job of which this one is a virtual shard; null also where the user may not look at all of that.
     """
@@ -237,7 +240,6 @@ class Job(JobRow):
     default_option: str | None
     may_change: bool
     may_look: bool
-    failed_task: Task | None = None
     shard_rows: list[JobRow] = []
     sharded_job: str | None = None
 
@@ -526,12 +528,13 @@ class Preview(ResponseModel):
 
 
 class ShardPreview(ResponseModel):
-    """What a change would do in one virtual shard."""
+    """What a change would do in one virtual shard; `state` has the values of `job.state` that it changes."""
 
     version: int
     to_run: int
     undone_run_count: int
     read_again: ReadAgain
+    state: dict[str, Window] = {}
 
 
 class ShardedPreview(ResponseModel):

@@ -8,14 +8,15 @@ What is added is there, however often it is added. A partition whose last file a
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol, Self
+import json
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
-from airflow_bookmarks.core.errors import OptionError, SourceError
+from airflow_bookmarks.core.errors import OptionError, SourceError, StateCorruptError
 from airflow_bookmarks.core.selection.partition import partition_values
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
 GLUE, SPARK = "glue", "spark"
 CATALOGS = (GLUE, SPARK)
@@ -57,6 +58,58 @@ class CatalogPartition:
     values: tuple[tuple[str, str], ...]
 
 
+@dataclass(frozen=True, slots=True)
+class TableDefinition:
+    """How a publish makes a table that is not there, or widens one that is.
+
+    Args:
+        columns: names and types as Hive writes them, without those of partitions.
+        partitions: the same of the partition columns.
+        format: that of its files: parquet, orc, avro, json or csv.
+        options: those by which the files are read.
+        adds_columns: whether a table that is there gets the columns that it lacks.
+    """
+
+    columns: tuple[tuple[str, str], ...]
+    partitions: tuple[tuple[str, str], ...] = ()
+    format: str = "parquet"
+    options: Mapping[str, str] = field(default_factory=dict)
+    adds_columns: bool = True
+
+    def encode(self) -> str:
+        """Return it as state keeps it: a JSON object."""
+        return json.dumps(
+            {
+                "columns": self.columns,
+                "partitions": self.partitions,
+                "format": self.format,
+                "options": dict(self.options),
+                "adds_columns": self.adds_columns,
+            }
+        )
+
+    @classmethod
+    def decode(cls, text: str) -> Self:
+        """Return what `encode` wrote.
+
+        Raises:
+            StateCorruptError: it is something else.
+        """
+        try:
+            told = json.loads(text)
+            columns, partitions = (_pairs(told[name]) for name in ("columns", "partitions"))
+            options = {str(key): str(value) for key, value in told["options"].items()}
+            return cls(columns, partitions, str(told["format"]), options, bool(told["adds_columns"]))
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise StateCorruptError(
+                f"the stored definition of a table of a catalog can't be read ({error}); nothing was changed"
+            ) from error
+
+
+def _pairs(value: Any) -> tuple[tuple[str, str], ...]:
+    return tuple((str(name), str(kind)) for name, kind in value)
+
+
 class PartitionCatalog(Protocol):
     """A catalog, as a publish reaches it."""
 
@@ -65,6 +118,22 @@ class PartitionCatalog(Protocol):
 
         Raises:
             OptionError: it does not, or there is no such table. SourceError: the catalog is out of reach.
+        """
+        ...
+
+    def fits(self, table: str, folder: str, columns: Sequence[str]) -> str:
+        """Return the full name of a table, as `check` does, or of one that is not there yet.
+
+        Raises:
+            OptionError: it is there and lies elsewhere, or has other partition columns. SourceError: see `check`.
+        """
+        ...
+
+    def define(self, table: str, folder: str, definition: TableDefinition) -> None:
+        """Make a table that is not there, or give one that is the columns that it lacks; it can be repeated.
+
+        Raises:
+            OptionError: the table lies elsewhere. SourceError: the catalog does not take it.
         """
         ...
 

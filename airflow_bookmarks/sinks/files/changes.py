@@ -22,7 +22,7 @@ from airflow_bookmarks.files.real_path import real_path
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
 
-    from airflow_bookmarks.core.rules.territory import OutputBounds, SourceBounds
+    from airflow_bookmarks.core.rules.territory import OutputBounds, PurgeBounds, SourceBounds
     from airflow_bookmarks.core.selection.listing import FileInfo
     from airflow_bookmarks.files.filesystem import ChangeableFileSystem
 
@@ -34,7 +34,7 @@ HEAD_STAGING = "HEAD, staging"  # the item that names staging roots, as errors n
 class FileChanges:
     """Moves, deletes and removals in one file system that the job is allowed to make.
 
-    Made by `of_output`, `of_staging` and `of_source`, which check all of them and touch nothing.
+    Made by `of_output`, `of_staging`, `of_source` and `of_purge`, which check all of them and touch nothing.
     """
 
     moves: Sequence[Move]
@@ -104,6 +104,18 @@ class FileChanges:
         for path in deletes:
             bounds.check_delete(path)
         return cls(tuple(moves), tuple(deletes), (), open_to_change(next(iter(bounds.roots))))
+
+    @classmethod
+    def of_purge(cls, bounds: PurgeBounds, deletes: Sequence[str]) -> Self:
+        """Return the deletes of a purge that a script has asked for by name, to be made at once.
+
+        Raises:
+            OutOfBoundsError: a file lies elsewhere, or is staged; a link leads elsewhere; the folder is a whole bucket.
+        """
+        links = _Links(bounds.territory, bounds.item)
+        for path in deletes:
+            links.check(path, bounds.check_purge(path))
+        return cls((), tuple(deletes), (), open_to_change(bounds.folder))
 
     def stat(self, paths: Sequence[str]) -> Sequence[FileInfo | None]:
         """Return files as they are now; see `FileSystem.stat`."""

@@ -19,11 +19,42 @@ from airflow_bookmarks.sinks.files.catalog import elsewhere
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from airflow_bookmarks.sinks.files.catalog import CatalogPartition
+    from airflow_bookmarks.sinks.files.catalog import CatalogPartition, TableDefinition
 
 _AT_ONCE = 100  # partitions that one request may create, and fewer than one may ask for
 _NAME = re.compile(r"([^.]+)\.([^.]+)")
 _CONFIG = Config(retries={"mode": "adaptive", "max_attempts": 10}, connect_timeout=10, read_timeout=60)
+
+
+_HIVE = "org.apache.hadoop.hive.ql.io"
+_TEXT_FILES = ("org.apache.hadoop.mapred.TextInputFormat", f"{_HIVE}.HiveIgnoreKeyTextOutputFormat")
+# Of each format the classes by which Hive, and so Athena, reads and writes files, and the one that reads rows.
+_HIVE_CLASSES = {
+    "parquet": (
+        f"{_HIVE}.parquet.MapredParquetInputFormat",
+        f"{_HIVE}.parquet.MapredParquetOutputFormat",
+        f"{_HIVE}.parquet.serde.ParquetHiveSerDe",
+    ),
+    "orc": (f"{_HIVE}.orc.OrcInputFormat", f"{_HIVE}.orc.OrcOutputFormat", f"{_HIVE}.orc.OrcSerde"),
+    "avro": (
+        f"{_HIVE}.avro.AvroContainerInputFormat",
+        f"{_HIVE}.avro.AvroContainerOutputFormat",
+        "org.apache.hadoop.hive.serde2.avro.AvroSerDe",
+    ),
+    "json": (*_TEXT_FILES, "org.openx.data.jsonserde.JsonSerDe"),
+    "csv": (*_TEXT_FILES, "org.apache.hadoop.hive.serde2.OpenCSVSerde"),
+}
+# What of a table may be given back to change it.
+_OF_INPUT = (
+    "Name",
+    "Description",
+    "Owner",
+    "Retention",
+    "PartitionKeys",
+    "TableType",
+    "Parameters",
+    "ViewOriginalText",
+)
 
 
 class GlueCatalog:
@@ -39,6 +70,32 @@ class GlueCatalog:
                 f"{list(columns) or 'nothing'}"
             )
         return table
+
+    def fits(self, table: str, folder: str, columns: Sequence[str]) -> str:
+        """See `PartitionCatalog.fits`."""
+        return table if self._found(table) is None else self.check(table, folder, columns)
+
+    def define(self, table: str, folder: str, definition: TableDefinition) -> None:
+        """See `PartitionCatalog.define`."""
+        database, name = _names(table)
+        found = self._found(table)
+        if found is None:
+            made = _table_input(name, folder, definition)
+            try:
+                self._asked("create_table", table, DatabaseName=database, TableInput=made)
+            except SourceError:
+                if self._found(table) is None:  # else another publisher has made it at the same time
+                    raise
+            return
+        self._table(table, folder)
+        has = {each["Name"].lower() for key in ("Columns",) for each in found["StorageDescriptor"].get(key, ())}
+        has |= {each["Name"].lower() for each in found.get("PartitionKeys", ())}
+        more = [each for each in _columns(definition.columns) if each["Name"] not in has]
+        if more and definition.adds_columns:
+            kept = {key: value for key, value in found.items() if key in _OF_INPUT}
+            storage = found["StorageDescriptor"]
+            kept["StorageDescriptor"] = {**storage, "Columns": [*storage.get("Columns", ()), *more]}
+            self._asked("update_table", table, DatabaseName=database, TableInput=kept)
 
     def add(self, table: str, folder: str, partitions: Sequence[CatalogPartition]) -> None:
         """See `PartitionCatalog.add`."""
@@ -83,6 +140,15 @@ class GlueCatalog:
             if not location or canonical_folder(location) != canonical_folder(wanted):
                 raise elsewhere(f"the Glue table {table}", "/".join(each["Values"]), location, wanted)
 
+    def _found(self, table: str) -> Mapping[str, Any] | None:
+        """Return a table wherever it lies; None if there is none."""
+        database, name = _names(table)
+        try:
+            found: Mapping[str, Any] = self._asked("get_table", table, DatabaseName=database, Name=name)["Table"]
+        except OptionError:
+            return None
+        return found
+
     def _table(self, table: str, folder: str) -> Mapping[str, Any]:
         database, name = _names(table)
         found: Mapping[str, Any] = self._asked("get_table", table, DatabaseName=database, Name=name)["Table"]
@@ -104,6 +170,34 @@ class GlueCatalog:
         except BotoCoreError as error:
             raise SourceError(f"the Glue table {table} is out of reach: {error}") from error
         return said
+
+
+def _table_input(name: str, folder: str, definition: TableDefinition) -> dict[str, Any]:
+    reads, writes, serde = _HIVE_CLASSES[definition.format]
+    parameters = {"classification": definition.format, "EXTERNAL": "TRUE"}
+    of_serde = {"serialization.format": "1"}
+    if definition.format == "csv":
+        of_serde = {"separatorChar": definition.options.get("sep", ","), "quoteChar": '"'}
+        if definition.options.get("header") == "true":
+            parameters["skip.header.line.count"] = "1"
+    return {
+        "Name": name,
+        "TableType": "EXTERNAL_TABLE",
+        "Parameters": parameters,
+        "PartitionKeys": _columns(definition.partitions),
+        "StorageDescriptor": {
+            "Columns": _columns(definition.columns),
+            "Location": f"{folder.replace('s3a://', 's3://', 1)}/",
+            "InputFormat": reads,
+            "OutputFormat": writes,
+            "SerdeInfo": {"SerializationLibrary": serde, "Parameters": of_serde},
+        },
+    }
+
+
+def _columns(columns: Sequence[tuple[str, str]]) -> list[dict[str, str]]:
+    """Return columns as the catalog has them: in lower case, as its readers ask for them."""
+    return [{"Name": name.lower(), "Type": kind} for name, kind in columns]
 
 
 def _names(table: str) -> tuple[str, str]:

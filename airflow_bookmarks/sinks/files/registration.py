@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
 from airflow_bookmarks.core.errors import OptionError, PublishError, SourceError
-from airflow_bookmarks.sinks.files.catalog import GLUE, CatalogTable, partitions_of
+from airflow_bookmarks.sinks.files.catalog import GLUE, CatalogTable, TableDefinition, partitions_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -23,6 +23,7 @@ class Registration:
     table: CatalogTable
     folder: str
     partitions: Sequence[CatalogPartition]
+    definition: TableDefinition | None = None
 
     @classmethod
     def of_entry(
@@ -42,7 +43,9 @@ class Registration:
             return None
         try:
             table = CatalogTable.parse(entry.metadata.catalog_table)
-            return cls(reached(table, catalogs), table, entry.target, partitions_of(files, entry.target))
+            stored = entry.metadata.catalog_definition
+            definition = None if stored is None else TableDefinition.decode(stored)
+            return cls(reached(table, catalogs), table, entry.target, partitions_of(files, entry.target), definition)
         except (OptionError, SourceError) as error:
             raise PublishError(f"{what}: {str(error).rstrip('.')}. {then}") from error
 
@@ -53,6 +56,8 @@ class Registration:
             PublishError: the catalog does not take them.
         """
         try:
+            if self.definition is not None:
+                self.catalog.define(self.table.name, self.folder, self.definition)
             self.catalog.add(self.table.name, self.folder, self.partitions)
         except (OptionError, SourceError) as error:
             raise PublishError(

@@ -7,6 +7,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from airflow_bookmarks.core.files.file_list import decode_moves, decode_paths
+from airflow_bookmarks.core.rules.mode import Mode
 from airflow_bookmarks.core.rules.territory import (
     SIDE_FOLDER,
     OutputBounds,
@@ -170,7 +171,7 @@ class FilesSink(CollectedSink, CleanedSink):
 
     def holds_rows_once(self, entry: OutputEntry) -> bool:
         """See `Sink.holds_rows_once`: where an overwrite replaces all files, or those of the same partitions."""
-        return not entry.metadata.is_append
+        return not entry.metadata.is_append and entry.metadata.mode != Mode.PURGE
 
     def why_not_clean(self, entry: OutputEntry) -> str | None:
         """Return None: each published file carries the name of its run, so a clean removes exactly these."""

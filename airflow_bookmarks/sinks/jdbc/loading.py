@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 from airflow_bookmarks.core.database import catalog, publish_sql
 from airflow_bookmarks.core.database.publish_sql import TokenRow
+from airflow_bookmarks.core.database.script import DigestRow
 from airflow_bookmarks.core.database.sink_table import SinkTable
 from airflow_bookmarks.core.errors import DatabaseError, OptionError, PublishError, SourceError
 from airflow_bookmarks.core.text.count import counted
@@ -79,7 +80,7 @@ class TableLoad:
         """
         dialect = database.dialect
         token = TokenRow.of(dialect, place.table, place.name)
-        _create_tokens(database, token)
+        _create_beside(database, token.create_table(), token.table)
         database.execute(token.add(label))
         ((fence, _),) = database.rows(token.read())
         if int(fence) >= place.name.key.fence:
@@ -90,9 +91,19 @@ class TableLoad:
                 "stores have the same namespace and job. If its runs really begin anew, delete the row "
                 f"output_id = {token.id!r} of the table {token.table}."
             )
+        self._keep_digest(database, place)
         if columns is not None:
             stage = publish_sql.create_stage(dialect, place.loading, self.target.table, columns, self.target.flag)
             database.execute(stage)
+
+    def _keep_digest(self, database: Database, place: StagePlace) -> None:
+        """Keep the digest of the statements of the script, by which a publish knows them."""
+        if not self.target.script:
+            return
+        row = DigestRow.of(database.dialect, place.table)
+        _create_beside(database, row.create_table(), row.table)
+        database.execute(row.remove())
+        database.execute(row.add(self.target.script.digest))
 
     def seal(self, database: Database, place: StagePlace, rows: int | None) -> int:
         """Let nobody write to the stage table any more, and return how many rows it has.
@@ -263,10 +274,10 @@ def resolved(database: Database, table: SinkTable) -> SinkTable:
     return SinkTable(str(schema), table.name)
 
 
-def _create_tokens(database: Database, token: TokenRow) -> None:
-    """Make the token table; another driver may make it at the same time, which PostgreSQL refuses to one of them."""
+def _create_beside(database: Database, statement: str, table: SinkTable) -> None:
+    """Make a table beside the stage; another driver may make it at the same time, which PostgreSQL refuses to one."""
     try:
-        database.execute(token.create_table())
+        database.execute(statement)
     except DatabaseError:
-        if not database.rows(catalog.columns_query(database.dialect, token.table)):
+        if not database.rows(catalog.columns_query(database.dialect, table)):
             raise

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from airflow_bookmarks.core.database import publish_sql
+from airflow_bookmarks.core.database.script import NO_SCRIPT, PublishScript
 from airflow_bookmarks.core.database.sink_table import SinkTable
 from airflow_bookmarks.core.database.stage_name import StageName
 from airflow_bookmarks.core.database.upsert import DELETED, Upsert
@@ -32,17 +33,22 @@ if TYPE_CHECKING:
     from airflow_bookmarks.sinks.sink import StoredOutput
 
 _KEYS, _ORDER_BY, _DELETES = "upsert_keys", "upsert_order_by", "upsert_deletes"
+_BEFORE, _AFTER = "run_before", "run_after"
 _ROOT_ITEM = "HEAD, staging"
 
 
 @dataclass(frozen=True, slots=True)
 class TableTarget:
-    """The table that an output goes to, and how: `upsert` None appends its rows, or lets them replace all others."""
+    """The table that an output goes to, and how: `upsert` None appends its rows, or lets them replace all others.
+
+    `script` are statements that its publish runs before and after.
+    """
 
     address: DatabaseAddress
     table: SinkTable
     mode: Mode = Mode.APPEND
     upsert: Upsert | None = None
+    script: PublishScript = NO_SCRIPT
 
     @classmethod
     def of_entry(cls, entry: OutputEntry) -> TableTarget:
@@ -56,7 +62,11 @@ class TableTarget:
         has_deletes = bool(value_of(entry.stats, _DELETES, default=False))
         upsert = Upsert(keys, tuple(value_of(entry.stats, _ORDER_BY, ())), has_deletes) if keys else None
         mode = Mode.APPEND if entry.metadata.is_append else Mode.OVERWRITE
-        return cls(DatabaseAddress.parse(address), SinkTable.parse(table), mode, upsert)
+        script = PublishScript(
+            tuple(value_of(entry.stats, _BEFORE, ())),
+            tuple(value_of(entry.stats, _AFTER, ())),
+        )
+        return cls(DatabaseAddress.parse(address), SinkTable.parse(table), mode, upsert, script)
 
     def __str__(self) -> str:
         return f"{self.address}#{self.table}"
@@ -110,6 +120,8 @@ class TableTarget:
         if self.upsert is not None:
             stats |= {_KEYS: list(self.upsert.keys), _ORDER_BY: list(self.upsert.order_by)}
             stats |= {_DELETES: True} if self.upsert.has_deletes else {}
+        if self.script:
+            stats |= {_BEFORE: list(self.script.before), _AFTER: list(self.script.after)}
         return stats
 
 

@@ -2,6 +2,7 @@
 
     UPDATE tokens SET fence = mine WHERE output_id = ... AND fence < mine     no row: somebody has published already
     INSERT INTO target SELECT ... FROM stage                                  or an upsert, or after a DELETE
+    statements that the script has given, before the rows and after them      where a driver has staged their digest
     UPDATE tokens SET published_rows = ...                                    for whoever asks again
 
 `mine` is the fence under which the run staged, whoever publishes it. So any process may repeat a publish, a second one
@@ -25,6 +26,7 @@ from typing import TYPE_CHECKING, Self
 
 from airflow_bookmarks.core.database import catalog, publish_sql
 from airflow_bookmarks.core.database.publish_sql import TokenRow
+from airflow_bookmarks.core.database.script import DigestRow
 from airflow_bookmarks.core.database.sink_table import SinkTable
 from airflow_bookmarks.core.errors import DatabaseError, SourceError
 from airflow_bookmarks.core.text.count import counted
@@ -85,7 +87,7 @@ class TablePublication:
             FencedError: the job was taken from the publisher, and rows of others would be replaced.
         """
         for each in self.tables:
-            if each.target.replaces:
+            if each.target.replaces or each.target.script:
                 check_held(f"replace rows of {each.target.table} by those of run {each.output.run.key}")
         rows = self._published()
         steps.done()
@@ -162,7 +164,9 @@ class _Transaction:
         return [*before, *(done for _, done in brought)]
 
     def _bring(self, due: Sequence[_Step]) -> Sequence[tuple[_Step, _Done]]:
-        """Bring the rows of outputs whose tokens are taken."""
+        """Bring the rows of outputs whose tokens are taken, between the statements that their scripts have given."""
+        for each in due:
+            each.run_before()
         columns = {each.place: each.checked_columns() for each in due}
         parents = self._parents(due)
         removed = {
@@ -170,7 +174,10 @@ class _Transaction:
             for each in _in_order(due, lambda one, other: one.table in parents[other.table])
         }
         ordered = _in_order(due, lambda one, other: other.table in parents[one.table])
-        return [(each, each.add(columns[each.place], removed[each.place])) for each in ordered]
+        brought = [(each, each.add(columns[each.place], removed[each.place])) for each in ordered]
+        for each, _ in brought:
+            each.run_after()
+        return brought
 
     def _parents(self, due: Sequence[_Step]) -> Mapping[SinkTable, Collection[SinkTable]]:
         """Return the tables to which each target refers by a foreign key, without itself."""
@@ -314,6 +321,29 @@ class _Step:
         is_there = self.database.rows(catalog.columns_query(self.database.dialect, self.of.target.table))
         if found and int(found[0][0]) < self._fence and not is_there:
             self._create_target()
+
+    def run_before(self) -> None:
+        """Run what the script has given to run before, once it is certain that a driver with a login has staged it."""
+        script = self.of.target.script
+        if not script:
+            return
+        row = DigestRow.of(self.database.dialect, self.of.place.table)
+        is_there = bool(self.database.rows(catalog.columns_query(self.database.dialect, row.table)))
+        found = self.database.rows(row.read()) if is_there else []
+        if not found or found[0][0] != script.digest:
+            raise SourceError(
+                f"the statements that are to run around the rows of {self.of.target} are not those that the run has "
+                f"staged: the table {row.table} {'has another digest' if found else 'has no digest'} for "
+                f"{self.of.place.table.name}. Nothing was run or published. Somebody has changed the state or that "
+                "table: look who, and rewind the job to before this run so that it is done again"
+            )
+        for statement in script.before:
+            self.database.execute(statement)
+
+    def run_after(self) -> None:
+        """Run what the script has given to run after."""
+        for statement in self.of.target.script.after:
+            self.database.execute(statement)
 
     def remove(self, columns: Sequence[str]) -> int:
         """Remove those rows of the target that go whatever comes; return how many."""

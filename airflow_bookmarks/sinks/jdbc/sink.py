@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
 from airflow_bookmarks.core.database import catalog, publish_sql
 from airflow_bookmarks.core.database.publish_sql import TOKEN_TABLE
+from airflow_bookmarks.core.database.script import STATEMENT_TABLE, DigestRow
 from airflow_bookmarks.core.database.sink_table import SinkTable
 from airflow_bookmarks.core.database.stage_name import StageName, stage_prefix
 from airflow_bookmarks.core.errors import DatabaseError, OptionError
@@ -100,9 +102,12 @@ class JdbcSink(ExaminedSink):
             dialect, schema = database.dialect, place.schema
             if database.rows(catalog.columns_query(dialect, SinkTable(schema, TOKEN_TABLE))):
                 database.execute(publish_sql.burn_tokens(dialect, schema, territory, fence))
+            has_scripts = bool(database.rows(catalog.columns_query(dialect, SinkTable(schema, STATEMENT_TABLE))))
             for table, key in _staged_in(database, territory, schema).items():
                 if key.fence <= fence:
                     _drop_or_leave(database, table)
+                    if has_scripts:
+                        _forget_script(database, _sealed(table))
 
     def staged_in(self, territory: Territory, root: str) -> Mapping[str, RunKey]:
         """See `ExaminedSink.staged_in`: the stage tables of the job, those that are still loaded as well."""
@@ -145,6 +150,20 @@ def _target_of(output: StoredOutput) -> TableTarget:
     except OptionError as error:
         item = f"RUN {output.run.key}, output {output.name!r}"
         raise output.territory.refuse(item, output.entry.target, "it is no table of a database") from error
+
+
+def _forget_script(database: Database, table: SinkTable) -> None:
+    """Remove the digest of the statements of a stage table; another login may have made the table of digests."""
+    try:
+        database.execute(DigestRow.of(database.dialect, table).remove())
+    except DatabaseError as error:
+        log.info("bookmark: the digest of the statements of %s stays, which is harmless: %s", table, error)
+
+
+def _sealed(table: SinkTable) -> SinkTable:
+    """Return a stage table by the name that it has once it is loaded."""
+    name = StageName.parse(table.name)
+    return table if name is None else table.beside(str(replace(name, is_loading=False)))
 
 
 def _drop_or_leave(database: Database, table: SinkTable) -> None:

@@ -80,9 +80,14 @@ class FileKind(NamedFilesKind):
         def now(paths: Sequence[str]) -> Sequence[str]:
             return [moved_path(path, moves) for path in paths]
 
-        roots = self.decode(store.blobs.get(entry.body)).roots
+        plan = self.decode(store.blobs.get(entry.body))
+        roots, listed = plan.roots, plan.listed_partitions
         moved = replace(read, roots=None if read.roots is None else now(read.roots), globs=now(read.globs))
-        return recorded_files(now(roots), moved, store.now)
+        if listed is None:
+            return recorded_files(now(roots), moved, store.now)
+        return recorded_files(
+            now(roots[:1]), moved, store.now, listed.spelled(lambda folder: moved_path(folder, moves))
+        )
 
     def roots_of(self, source: SourceRef) -> Sequence[str] | None:
         """Return the roots and patterns in the name of a source, unless it was too long; see `SourceKind.roots_of`."""

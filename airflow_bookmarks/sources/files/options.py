@@ -67,6 +67,11 @@ class FileOptions:
             the root (`core.selection.group`). Default: each file by itself.
         empties: whether read files are deleted or moved away. A folder of an object store is there only with a file
             below it: after the first run one that is gone counts as empty.
+        text_partitions: whether partition columns are text, as their folders spell them, and no numbers or dates.
+        max_band, max_files_in_band: of the files younger than `max_band` when the listing begins, at most so many are
+            read, the oldest first; the others are left to a later run, as those that have not settled.
+        exclude_storage_classes: objects of S3 in these classes ("GLACIER") are left out, and counted as excluded; they
+            are read once they are in another class.
 
     Raises:
         OptionError: `sequence` is neither "path" nor such an expression, or `on_unmatched` is given without it;
@@ -95,6 +100,10 @@ class FileOptions:
     partition_time: str | None = None
     reread: str | None = None
     empties: bool = False
+    text_partitions: bool = False
+    max_band: timedelta | None = None
+    max_files_in_band: int | None = None
+    exclude_storage_classes: Sequence[str] = ()
 
     def __post_init__(self) -> None:
         check_choice("on_overwrite", self.on_overwrite, OnOverwrite)
@@ -105,6 +114,8 @@ class FileOptions:
             raise OptionError(f"gaps={self.gaps!r}: expected True, False or None. Nothing was read or changed.")
         _check_sequence(self.sequence, self.on_unmatched)
         _check_bounds(self.late_after, self.settle)
+        _check_band(self.max_band, self.max_files_in_band)
+        object.__setattr__(self, "exclude_storage_classes", tuple(self.exclude_storage_classes))
         self._check_scope()
         self._check_reread()
 
@@ -200,6 +211,10 @@ class FileOptions:
             "partition_time": self.partition_time,
             "reread": self.reread,
             "empties": self.empties or None,
+            "text_partitions": self.text_partitions or None,
+            "max_band_ms": _in_milliseconds(self.max_band),
+            "max_files_in_band": self.max_files_in_band,
+            "exclude_storage_classes": list(self.exclude_storage_classes) or None,
             **self.bound.stats(),
         }
         return {name: value for name, value in stats.items() if value is not None}
@@ -223,6 +238,10 @@ class FileOptions:
             partition_time=stats.get("partition_time"),
             reread=stats.get("reread"),
             empties=stats.get("empties", False),
+            text_partitions=stats.get("text_partitions", False),
+            max_band=_from_milliseconds(stats.get("max_band_ms")),
+            max_files_in_band=stats.get("max_files_in_band"),
+            exclude_storage_classes=tuple(stats.get("exclude_storage_classes", ())),
             bound=Bound.of_stats(stats),
         )
 
@@ -243,6 +262,16 @@ def _check_bounds(late_after: timedelta | None, settle: timedelta | None) -> Non
         raise OptionError(
             f"settle={settle!r} is not shorter than late_after={late_after!r}: a file would be late before it has "
             "settled, and never be read. Nothing was read or changed."
+        )
+
+
+def _check_band(max_band: timedelta | None, max_files: int | None) -> None:
+    if max_files is None and max_band is None:
+        return
+    if max_band is None or max_files is None or max_files < 1 or max_band < timedelta(0):
+        raise OptionError(
+            f"max_band={max_band!r} and max_files_in_band={max_files!r}: give both, a timedelta that is not negative "
+            "and a positive number. Nothing was read or changed."
         )
 
 

@@ -14,6 +14,7 @@ from airflow_bookmarks.core.errors import MisuseError, OptionError, OverwrittenE
 from airflow_bookmarks.core.files.file_plan import FilePlan, PartitionCounts
 from airflow_bookmarks.core.ledger.file_ledger import Known, Ledger
 from airflow_bookmarks.core.run import SourceRef
+from airflow_bookmarks.core.selection.bound import beyond_band
 from airflow_bookmarks.core.selection.listing import Listing
 from airflow_bookmarks.core.selection.partition import settle_types
 from airflow_bookmarks.core.selection.reason import (
@@ -29,13 +30,14 @@ from airflow_bookmarks.core.selection.reason import (
     TOUCHED,
 )
 from airflow_bookmarks.core.text.instant import utc_now
+from airflow_bookmarks.files.filesystem import without_classes
 from airflow_bookmarks.files.opener import open_filesystem
 from airflow_bookmarks.sources.files.backlog import Backlog, Rest
 from airflow_bookmarks.sources.files.commit import advance, folders_of, recheck_by_listing, recheck_files
 from airflow_bookmarks.sources.files.grouping import grouped
 from airflow_bookmarks.sources.files.options import FileOptions
 from airflow_bookmarks.sources.files.recorded_plan import RecordedPlan
-from airflow_bookmarks.sources.files.scan import FolderScan, ScanSpec, SharedScans, scan_folders
+from airflow_bookmarks.sources.files.scan import FolderScan, ScanSpec, SharedScans, scan_folders, scan_partitions
 from airflow_bookmarks.sources.files.selection import Selection
 from airflow_bookmarks.sources.files.sequence import Sequenced, continued, seen_days, seen_numbers
 
@@ -44,6 +46,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
+    from airflow_bookmarks.core.files.listed_partitions import ListedPartitions
     from airflow_bookmarks.core.ledger.seen import SeenRanges
     from airflow_bookmarks.core.metadata.file_plan import RecordedRead
     from airflow_bookmarks.core.position import Position
@@ -77,9 +80,11 @@ class FileSource:
         globs: canonical patterns, of what is read besides the roots.
         backlog: what the batches of a loop share of this source, so that it is listed once for all of them.
         format: what the files are read as: the position is of files of this format. None: not said.
+        listed: the partitions that a catalog lists of the table whose folder is the only root: no other folder is read,
+            and their values are what it says. A folder that is missing, or empty, has no files, and is counted.
 
     Raises:
-        OptionError: a bound of rows.
+        OptionError: a bound of rows; options that go by the names of folders, which tell nothing of listed partitions.
     """
 
     kind = "files"
@@ -97,7 +102,11 @@ class FileSource:
         globs: Sequence[str] = (),
         backlog: Backlog | None = None,
         format: str | None = None,
+        listed: ListedPartitions | None = None,
     ) -> None:
+        if listed is not None:
+            _check_listed(options, shard, globs)
+            listed = listed.spelled(files.canonical)
         if options.bound.max_rows is not None:
             raise OptionError(
                 f"max_rows={options.bound.max_rows}: files don't know their rows before they are read. Nothing was "
@@ -106,9 +115,9 @@ class FileSource:
             )
         if shard is not None:
             options.check_shard_by(shard.by)
-        self._files = files
+        self._files = without_classes(files, options.exclude_storage_classes)
         types = named if isinstance(named, Mapping) else {}
-        self._scan_spec = ScanSpec(tuple(dict.fromkeys(roots)), tuple(dict.fromkeys(globs)), options, types)
+        self._scan_spec = ScanSpec(tuple(dict.fromkeys(roots)), tuple(dict.fromkeys(globs)), options, types, listed)
         self._roots = self._scan_spec.folders
         self._options = options
         self._named = tuple(named)
@@ -230,8 +239,11 @@ class FileSource:
         is_read = (verdicts == Known.KNOWN) & ~is_touched
         is_changed = (verdicts == Known.CHANGED) | is_touched
         files, grouping = grouped(self._options.reread, chosen, scan, mine, is_changed)
-        types = {}
-        if not self._options.recursive:
+        types: Mapping[str, str] = {}
+        listed = self._scan_spec.listed
+        if listed is not None:
+            types = listed.types
+        elif not self._options.recursive:
             types = settle_types(
                 scan.one_of_each_folder(),
                 found.partition_types,
@@ -239,6 +251,7 @@ class FileSource:
                 on_schema_change=self._options.on_schema_change,
                 pruned=scan.partition_values,
             )
+            types = dict.fromkeys(types, "string") if self._options.text_partitions else types
         self._ledger, self._listing = ledger, listing
         rows = _rows_of_whole(chosen, len(scan.listing), mine)
         known_rows = np.flatnonzero(is_read & ~chosen.wanted & ~chosen.is_left(QUARANTINED))
@@ -268,6 +281,7 @@ class FileSource:
             companions=_paths_of(listing, chosen.wanted & is_read),
             grouping=grouping,
             in_groups=self._options.reread is not None,
+            listed_partitions=listed,
         )
 
     def _select(
@@ -373,6 +387,10 @@ class FileSource:
             self._forget_before_ms = min(newest - 2 * margin, waiting, *asked_for)
         if settle is not None:
             chosen.leave(SETTLING, chosen.listing.times_ms > now - settle, is_stored=True)
+        band, most = self._options.max_band, self._options.max_files_in_band
+        if band is not None and most is not None:
+            is_beyond = beyond_band(chosen.listing, chosen.wanted, now - band // _MILLISECOND, most)
+            chosen.leave(SETTLING, is_beyond, is_stored=True)
 
     def _scan(self, found: PlanInput) -> FolderScan:
         if self._scans is None:
@@ -389,6 +407,8 @@ class FileSource:
 
     def _list(self, found: PlanInput) -> FolderScan:
         listed_at = self._clock()
+        if self._scan_spec.listed is not None:
+            return scan_partitions(self._files, self._scan_spec, self._scan_spec.listed, listed_at=listed_at)
         scan_filter = self._scan_spec.scan_filter(found, self._scan_spec.read_until(found, listed_at))
         return scan_folders(self._files, self._scan_spec.places(), scan_filter, listed_at=listed_at)
 
@@ -427,6 +447,21 @@ class FileSource:
         if self._files.concurrency.is_listing_cheaper(len(plan), asked, plan.listed):
             return recheck_by_listing(self._files, plan, folders)
         return recheck_files(self._files, plan)
+
+
+def _check_listed(options: FileOptions, shard: VirtualShard | None, globs: Sequence[str]) -> None:
+    given = {
+        "a pattern": bool(globs),
+        "partition_filter, which goes by the names of folders": options.partition_filter is not None,
+        "partition_time, which goes by the names of folders": options.partition_time is not None,
+        "reread": options.reread is not None,
+        "a sharded job": shard is not None,
+    }
+    for what in (what for what, is_given in given.items() if is_given):
+        raise OptionError(
+            f"partitions that a catalog lists, with {what}. Nothing was read or changed. Leave it out; choose the "
+            "partitions in the catalog."
+        )
 
 
 def _milliseconds(moment: datetime) -> int:
@@ -487,8 +522,15 @@ def roots_in(source: SourceRef) -> list[str] | None:
     return None if _CUT_OFF in source.name else source.name.partition(" shard ")[0].split(",")
 
 
-def recorded_files(roots: Sequence[str], read: RecordedRead, clock: Callable[[], datetime]) -> FileSource:
+def recorded_files(
+    roots: Sequence[str],
+    read: RecordedRead,
+    clock: Callable[[], datetime],
+    listed: ListedPartitions | None = None,
+) -> FileSource:
     """Return the source that a plan was made by: its roots, and how it says that its files were chosen.
+
+    Of a table in a catalog the partitions are those that were listed then.
 
     Raises:
         OptionError: its file system can't be opened here.
@@ -502,4 +544,5 @@ def recorded_files(roots: Sequence[str], read: RecordedRead, clock: Callable[[],
         clock=clock,
         shard=read.shard,
         format=read.format,
+        listed=listed,
     )

@@ -16,15 +16,18 @@ from airflow_bookmarks.core.selection.glob import Exclusions, Glob, NamePattern
 from airflow_bookmarks.core.selection.listing import Listing
 from airflow_bookmarks.core.selection.partition_time import PartitionTime, newest_allowed
 from airflow_bookmarks.core.selection.predicate import Predicate
+from airflow_bookmarks.core.selection.reason import EMPTY_PARTITIONS, EXCLUDED, NESTED
+from airflow_bookmarks.files.input import is_hidden
 from airflow_bookmarks.files.progress import Progress
 from airflow_bookmarks.sources.files.partition_rule import PartitionCutoff, PartitionRule, values_above, values_in
-from airflow_bookmarks.sources.files.scan_filter import Names, ScanFilter, ScanRoot
+from airflow_bookmarks.sources.files.scan_filter import Below, Names, ScanFilter, ScanRoot
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 
     import numpy.typing as npt
 
+    from airflow_bookmarks.core.files.listed_partitions import ListedPartitions
     from airflow_bookmarks.core.rules.shard import ShardBy, VirtualShard
     from airflow_bookmarks.core.selection.sequence import SequenceRule
     from airflow_bookmarks.files.filesystem import FileSystem
@@ -35,26 +38,40 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ScanSpec:
-    """What is loaded: `roots` are folders and files by name, `globs` patterns; `named` the user's column types."""
+    """What is loaded: `roots` are folders and files by name, `globs` patterns; `named` the user's column types.
+
+    With `listed`, the partitions that a catalog lists, the one root is the folder of its table, and only these are
+    read: below that folder or elsewhere.
+    """
 
     roots: tuple[str, ...]
     globs: tuple[str, ...]
     options: FileOptions
     named: Mapping[str, str] = field(default_factory=dict)
+    listed: ListedPartitions | None = None
 
     @property
     def folders(self) -> tuple[str, ...]:
         """What is listed: the roots, and of each pattern the part without one."""
+        if self.listed is not None:
+            return tuple(dict.fromkeys([*self.roots, *self._outside()]))
         return tuple(dict.fromkeys(place.root for place in self.places()))
+
+    def _outside(self) -> list[str]:
+        """Return the listed partitions that do not lie below the roots."""
+        tables = [ScanRoot(root) for root in self.roots]
+        folders = () if self.listed is None else self.listed.folders
+        return [folder for folder in folders if not any(table.holds(folder) for table in tables)]
 
     @property
     def narrows(self) -> bool:
         """Whether folders below the roots may be left unlisted."""
-        return bool(self.globs or self.options.partition_filter or self.options.partition_time)
+        return bool(self.globs or self.listed or self.options.partition_filter or self.options.partition_time)
 
     def places(self) -> Sequence[ScanRoot]:
         """Return what is to be listed, in the order in which files that lie below several belong to them."""
-        return [*(ScanRoot(root) for root in self.roots), *(place for each in self.globs for place in _places_of(each))]
+        roots = [*self.roots, *(() if self.listed is None else self.listed.folders)]
+        return [*map(ScanRoot, dict.fromkeys(roots)), *(place for each in self.globs for place in _places_of(each))]
 
     @property
     def optional(self) -> frozenset[str]:
@@ -70,7 +87,8 @@ class ScanSpec:
         # listing would miss their partitions.
         line = found.file_metadata.newest_partition if self.options.partition_time else None
         known = types, line
-        return (self.roots, self.globs, repr(self.options), known if self.narrows else None)
+        listed = None if self.listed is None else tuple(self.listed.folders)
+        return (self.roots, self.globs, repr(self.options), known if self.narrows else None, listed)
 
     def read_until(self, found: PlanInput, now: datetime) -> datetime | None:
         """Return the start of the partition up to which earlier runs have read; None if there is none.
@@ -107,13 +125,17 @@ class ScanSpec:
         spans = (time.span(_lower(values_above(folder))) for folder in folders)
         return min((span.start for span in spans if span is not None), default=None)
 
-    def scan_filter(self, found: PlanInput, newest: datetime | None) -> ScanFilter:
-        """Return what of the places is listed."""
+    def names(self) -> Names:
+        """Return which files are left out by their names."""
         options = self.options
-        names = Names(
+        return Names(
             None if options.name_pattern is None else NamePattern.of(options.name_pattern),
             Exclusions.of(options.exclusions) if options.exclusions else None,
         )
+
+    def scan_filter(self, found: PlanInput, newest: datetime | None) -> ScanFilter:
+        """Return what of the places is listed."""
+        options, names = self.options, self.names()
         predicate = None if options.partition_filter is None else Predicate.parse(options.partition_filter)
         time = None if options.partition_time is None else PartitionTime.parse(options.partition_time)
         may_be_gone = options.empties and found.position is not None
@@ -264,6 +286,75 @@ def scan_folders(
     values = {} if scan_filter.rule is None else scan_filter.rule.seen
     links = [link for there in found for link in there.links]
     return FolderScan(listing, root_of, skipped, listed_at, unmatched, scan_filter.pruned, values, links)
+
+
+def scan_partitions(
+    files: FileSystem,
+    spec: ScanSpec,
+    listed: ListedPartitions,
+    *,
+    listed_at: datetime,
+    monotonic: Callable[[], float] = time.monotonic,
+) -> FolderScan:
+    """List the input files of the partitions that a catalog lists; one whose folder is missing or empty has none.
+
+    Those below the folder of the table are listed together, several at a time, without any other folder there. A file
+    belongs to a partition if it lies in its folder, and with `recursive` in a folder below that.
+
+    Raises:
+        SourceError: one can't be listed: a part is never taken for the whole.
+    """
+    progress = Progress(f"the partitions of {spec.roots[0]}", monotonic=monotonic)
+    parts: list[Listing] = []
+    skipped: dict[str, int] = {}
+    links: list[str] = []
+    for root, enters in _listed_from(spec.roots, listed):
+        try:
+            found = files.list(root, recursive=True, enters=enters, saw=progress.saw)
+        except SourceMissingError:
+            continue  # the caller counts the partitions without files
+        parts.append(found.files)
+        links += found.links
+        for reason, count in found.skipped.items():
+            skipped[reason] = skipped.get(reason, 0) + count
+    listing = Listing.joined(parts) if parts else Listing.of([])
+    names, tables = spec.names(), [ScanRoot(root) for root in spec.roots]
+    rows: list[int] = []
+    root_of: list[str] = []
+    # A partition may lie within another one: each file once.
+    for row in sorted({path: row for row, path in enumerate(listing.paths)}.values()):
+        path = listing.paths[row]
+        folder = listed.folder_of(path)
+        if folder is None:
+            continue  # beside the partitions, in the folder of the table
+        loaded = next((table for table in tables if table.holds(path)), ScanRoot(folder))
+        is_nested = not spec.options.recursive and path.rpartition("/")[0] != folder
+        if is_nested or names.excludes(loaded.below(path)):
+            reason = NESTED if is_nested else EXCLUDED
+            skipped[reason] = skipped.get(reason, 0) + 1
+            continue
+        rows.append(row)
+        root_of.append(folder)
+    if empty := len(listed.folders) - len(set(root_of)):
+        skipped[EMPTY_PARTITIONS] = empty
+    return FolderScan(listing.take(np.array(rows, np.intp)).with_folders(), root_of, skipped, listed_at, links=links)
+
+
+def _listed_from(roots: Sequence[str], listed: ListedPartitions) -> Iterator[tuple[str, Below | None]]:
+    """Yield what to list, and which folders below that; None: all."""
+    together: set[str] = set()
+    for root in roots:
+        inside = [folder for folder in listed.folders if _is_listed_from(root, folder)]
+        together.update(inside)
+        if inside:
+            yield root, Below(root, inside)
+    yield from ((folder, None) for folder in listed.folders if folder not in together)
+
+
+def _is_listed_from(root: str, folder: str) -> bool:
+    """Whether a listing of a root comes to a folder below it: not through a name that says that it is no input."""
+    place = ScanRoot(root)
+    return place.holds(folder) and not any(map(is_hidden, place.below(folder).split("/")))
 
 
 def _unmatched(places: Sequence[ScanRoot], found: Sequence[ScanResult]) -> list[str]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from airflow_bookmarks.core.errors import OptionError, StateCorruptError
 from airflow_bookmarks.core.metadata.output import OutputMetadata
+from airflow_bookmarks.core.rules.mode import Mode
 from airflow_bookmarks.core.selection.bound import RunSize
 from airflow_bookmarks.core.text.instant import from_text
 from airflow_bookmarks.core.timeline import Ancestry, SelectedRuns, choose_runs, has_living_number
@@ -85,7 +86,9 @@ def output_of(job: UpstreamJob, window: Sequence[Run], before: UpstreamPosition,
     Raises:
         OptionError: there are several, or no run ever wrote the one that is wanted.
     """
-    names = sorted({name for run in window for name in run.outputs})
+    # A purge makes nothing visible, so it is no output to read.
+    made = ((name, entry) for run in window for name, entry in run.outputs.items())
+    names = sorted({name for name, entry in made if entry.metadata.mode != Mode.PURGE})
     if wanted is not None:
         is_known = before.run_number > 0 and before.output == wanted
         if names and wanted not in names and not is_known:

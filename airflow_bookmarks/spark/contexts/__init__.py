@@ -4,9 +4,6 @@ options      the keywords of a read, and what the runs of a loop share
 scope        what a read belongs to: the job, the context, its format, schema and options
 columns      hold the columns of a read to those of the run before, or start over with the new ones
 files        plan and read files
-jdbc         plan and read what is new in a table by key
-snapshot     compare a whole table with what it was
-numbers      which column of a table has a number that Spark's type does not hold
 upstream     plan and read what another job has published
 own          plan and read a source of a kind of your own
 """

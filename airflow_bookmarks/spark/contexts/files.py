@@ -60,6 +60,7 @@ def read_files(scope: ReadScope, paths: str | Sequence[str], wanted: FileReadOpt
         globs=globs,
         backlog=scope.share.backlog,
         format=scope.format,
+        listed=wanted.listed_partitions,
     )
     frames = _FileFrames(scope, replace(wanted, selection=selection), files, source, scope.format)
     frames.check()

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from datetime import datetime
 
+    from airflow_bookmarks.core.files.listed_partitions import ListedPartitions
     from airflow_bookmarks.lifecycle.history.shards import Layout
     from airflow_bookmarks.sources.files.scan import SharedScans
     from airflow_bookmarks.sources.jdbc.settling import SharedSettlings
@@ -97,6 +98,7 @@ class FileReadOptions:
     per_partition: bool = False
     infer_schema: InferSchema = "sample"
     read_by: Way | None = None
+    listed_partitions: ListedPartitions | None = None
 
     def __post_init__(self) -> None:
         check_choice("infer_schema", self.infer_schema, InferSchema)

@@ -8,10 +8,18 @@ from airflow_bookmarks.sinks.staging import Mode
 from airflow_bookmarks.spark.sinks.jdbc import JdbcTable
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from airflow_bookmarks.spark.outputs.draft import OutputDraft
 
 
-def stage_table(draft: OutputDraft, url: str, table: str) -> None:
+def stage_table(
+    draft: OutputDraft,
+    url: str,
+    table: str,
+    before: str | Iterable[str] | None = None,
+    after: str | Iterable[str] | None = None,
+) -> None:
     """Stage the frame in a table of its own, beside the one it is for.
 
     Raises:
@@ -28,6 +36,8 @@ def stage_table(draft: OutputDraft, url: str, table: str) -> None:
         upsert=draft.upsert,
         options=draft.options,
         schema=draft.staging,
+        before=before,
+        after=after,
     )
     job.check_table(str(sink.target.address), sink.target.table, overwrites=draft.mode is Mode.OVERWRITE)
     columns, frame = sink.check(draft.frame), draft.rows()

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from airflow_bookmarks.core.database.sink_table import SinkTable
     from airflow_bookmarks.core.database.upsert import Upsert
     from airflow_bookmarks.core.rules.emptiness import WhenEmpty
-    from airflow_bookmarks.sinks.files.catalog import CatalogTable
+    from airflow_bookmarks.sinks.files.catalog import CatalogTable, TableDefinition
     from airflow_bookmarks.sinks.staging import OnUnknownRuns, Staged, StagingRequest
     from airflow_bookmarks.spark.query import Query
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
@@ -95,6 +95,7 @@ class OutputDraft:
         options: Those of the format.
         upsert: The keys by which its rows replace others, with the `deletes`; None: they are appended.
         catalog_table: The table of a catalog that gets its partitions.
+        catalog_definition: How the publish makes that table if it is not there; None: it has to be.
     """
 
     job: WritingJob
@@ -114,6 +115,7 @@ class OutputDraft:
     upsert: Upsert | None = None
     deletes: DataFrame | None = None
     catalog_table: CatalogTable | None = None
+    catalog_definition: TableDefinition | None = None
 
     @property
     def what(self) -> str:

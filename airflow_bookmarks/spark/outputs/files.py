@@ -63,7 +63,8 @@ def _check(draft: OutputDraft) -> None:
 def _sink(draft: OutputDraft, target: str, staging: str | None) -> FileSink:
     mode, table = draft.publish_mode(), draft.catalog_table
     if table is not None:
-        table = checked(draft.what, draft.job.spark, table, target, draft.partition_by)
+        may_be_made = draft.catalog_definition is not None
+        table = checked(draft.what, draft.job.spark, table, target, draft.partition_by, may_be_made=may_be_made)
     return FileSink(
         draft.format,
         target,
@@ -75,4 +76,5 @@ def _sink(draft: OutputDraft, target: str, staging: str | None) -> FileSink:
         draft.on_unknown_runs,
         draft.overwrite_published,
         table,
+        draft.catalog_definition,
     )

@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 import logging
 from dataclasses import replace
+from functools import reduce
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -19,9 +20,6 @@ from pyspark.errors import AnalysisException
 from pyspark.sql.types import (
     ArrayType,
     DataType,
-    DateType,
-    IntegerType,
-    LongType,
     MapType,
     StringType,
     StructField,
@@ -37,6 +35,8 @@ from airflow_bookmarks.core.text.escaping import in_lines
 from airflow_bookmarks.sources.files.recorded_plan import left_out
 from airflow_bookmarks.sources.files.scan_filter import Below
 from airflow_bookmarks.spark.features import SPARK_ERRORS, lists_once
+from airflow_bookmarks.spark.files.listed import read_listed, type_of
+from airflow_bookmarks.spark.files.own_headers import columns_of_longest, parts_of_one_header
 from airflow_bookmarks.spark.readers.corrupt import is_of_the_way
 from airflow_bookmarks.spark.readers.format import Format, case_rule, corrupt_column, reader_of
 from airflow_bookmarks.spark.readers.planned_files import is_planned, is_spelled_as_planned, metadata_path
@@ -57,12 +57,6 @@ Way = Literal["paths", "directory"]
 
 _FEW_FILES = 500
 _MOST_TRIED = 10  # files at either end, where columns come from what is left out
-_TYPES: Mapping[str, DataType] = {
-    "int": IntegerType(),
-    "bigint": LongType(),
-    "date": DateType(),
-    "string": StringType(),
-}
 
 
 def choose_way(plan: FilePlan, lists_once: bool) -> Way:
@@ -101,6 +95,8 @@ def read_plan(
     """
     if plan.is_empty:
         return _empty(spark, fmt, _empty_schema(spark, files, plan, fmt, known_schema()))
+    if fmt.infer == "each":
+        return _by_own_headers(spark, files, plan, replace(fmt, infer="all"), known_schema, way, recorded, note)
     try:
         with changed_conf(spark, LISTING_CONF):
             found = columns_of(spark, files, plan, fmt, recorded)
@@ -130,6 +126,27 @@ def read_plan(
     return frame
 
 
+def _by_own_headers(
+    spark: SparkSession,
+    files: FileSystem,
+    plan: FilePlan,
+    fmt: Format,
+    known_schema: Callable[[], str | None],
+    way: Way | None,
+    recorded: str | None,
+    note: Callable[[Sequence[str]], None],
+) -> DataFrame:
+    """Return a frame over the planned files with the columns that they have now, each file by its own header."""
+    if fmt.name != "csv" or fmt.schema is not None:
+        return read_plan(spark, files, plan, fmt, known_schema, way, recorded, note)
+    if not fmt.is_set("header"):
+        longest = replace(fmt, schema=columns_of_longest(files, plan.files, fmt))
+        return read_plan(spark, files, plan, longest, known_schema, way, None, note)
+    parts = [replace(plan, files=part) for part in parts_of_one_header(files, plan.files)]
+    frames = [read_plan(spark, files, part, fmt, known_schema, way, None, note) for part in parts]
+    return reduce(lambda whole, part: whole.unionByName(part, allowMissingColumns=True), frames)
+
+
 def _without_missing(files: FileSystem, plan: FilePlan, fmt: Format, error: AnalysisException) -> FilePlan | None:
     """Return the plan without files that went since it was made, None where all are there."""
     found = files.stat(plan.files.paths)
@@ -148,6 +165,11 @@ def _without_missing(files: FileSystem, plan: FilePlan, fmt: Format, error: Anal
 
 
 def _read(spark: SparkSession, files: FileSystem, plan: FilePlan, found: Columns, way: Way) -> DataFrame:
+    if plan.listed_partitions is not None:
+        log.info(
+            "bookmark, %s: reading listed partitions, %d files of %d listed", found.fmt.reader, len(plan), plan.listed
+        )
+        return read_listed(spark, files, plan, plan.listed_partitions, found.fmt)
     fmt, paths_of = found.fmt, paths_by_root(plan, found.fmt)
     schema = _with_partitions(spark, fmt.schema or StructType(), plan, keep_given=True)
     if way == "directory" and not _is_only_by_paths(plan):
@@ -266,7 +288,7 @@ def _with_partitions(spark: SparkSession, base: StructType, plan: FilePlan, *, k
     fields = [field for field in base.fields if fold(field.name) not in names]
     for name, type_name in plan.partition_types.items():
         found = given.get(fold(name)) if keep_given else None
-        fields.append(found if found is not None else StructField(name, _TYPES[type_name]))
+        fields.append(found if found is not None else StructField(name, type_of(spark, type_name)))
     return StructType(fields)
 
 

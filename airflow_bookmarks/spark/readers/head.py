@@ -25,10 +25,15 @@ def by_head(files: FileSystem, paths: Sequence[str], head: Callable[[str, IO[byt
     A file whose head can't be read, or that is gone, is a group of its own: Spark reports what is wrong with it.
     """
     groups: dict[bytes | str, list[str]] = {}
-    with ThreadPoolExecutor(_AT_ONCE, "bookmark-head") as pool:
-        for path, found in zip(paths, pool.map(lambda path: _read(files, path, head), paths), strict=True):
-            groups.setdefault(path if found is None else found, []).append(path)
+    for path, found in zip(paths, heads_of(files, paths, head), strict=True):
+        groups.setdefault(path if found is None else found, []).append(path)
     return list(groups.values())
+
+
+def heads_of(files: FileSystem, paths: Sequence[str], head: Callable[[str, IO[bytes]], Head]) -> list[Head]:
+    """Return the head of each file; None where it can't be read, or is gone."""
+    with ThreadPoolExecutor(_AT_ONCE, "bookmark-head") as pool:
+        return list(pool.map(lambda path: _read(files, path, head), paths))
 
 
 def _read(files: FileSystem, path: str, head: Callable[[str, IO[bytes]], Head]) -> Head:

@@ -28,18 +28,26 @@ _WRITTEN_BY = {"delta": ".delta(name)", "iceberg": ".iceberg(name)"}
 
 
 def checked(
-    what: str, spark: SparkSession, table: CatalogTable, folder: str, partition_by: Sequence[str]
+    what: str,
+    spark: SparkSession,
+    table: CatalogTable,
+    folder: str,
+    partition_by: Sequence[str],
+    *,
+    may_be_made: bool = False,
 ) -> CatalogTable:
     """Return a table of a catalog by its full name, if it lies in the folder of an output and has its partitions.
 
     Args:
         what: job and output, for errors.
+        may_be_made: whether the publish makes it if it is not there.
 
     Raises:
         OptionError: it does not, or there is no such table. SourceError: the catalog is out of reach.
     """
     try:
-        name = reached(table, {SPARK: SparkCatalog(spark)}).check(table.name, folder, partition_by)
+        catalog = reached(table, {SPARK: SparkCatalog(spark)})
+        name = (catalog.fits if may_be_made else catalog.check)(table.name, folder, partition_by)
     except OptionError as error:
         raise OptionError(f"{what}: {str(error).rstrip('.')}. {_LEFT}") from error
     except SourceError as error:

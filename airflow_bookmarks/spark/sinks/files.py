@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from airflow_bookmarks.core.rules.emptiness import WhenEmpty
     from airflow_bookmarks.files.filesystem import FileSystem
-    from airflow_bookmarks.sinks.files.catalog import CatalogTable
+    from airflow_bookmarks.sinks.files.catalog import CatalogTable, TableDefinition
     from airflow_bookmarks.sinks.staging import OnUnknownRuns
 
 KIND = "files"
@@ -41,6 +41,7 @@ class FileSink:
     on_unknown_runs: OnUnknownRuns = "error"
     overwrites_published: bool = False
     catalog_table: CatalogTable | None = None
+    catalog_definition: TableDefinition | None = None
 
     def place(self, schema: StructType) -> StagingRequest:
         """Return what is stored before the first byte of a frame with these columns is written."""
@@ -50,6 +51,7 @@ class FileSink:
             "partition_by": list(self.partition_by),
             "options": dict(self._trip(schema).reading),
             **({} if self.catalog_table is None else {"catalog_table": str(self.catalog_table)}),
+            **({} if self.catalog_definition is None else {"catalog_definition": self.catalog_definition.encode()}),
         }
         # An overwrite from the beginning makes anew what lost runs have written.
         on_unknown_runs = self.on_unknown_runs if self.mode is Mode.APPEND else "keep"

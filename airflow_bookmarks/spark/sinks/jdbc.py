@@ -9,6 +9,7 @@ from pyspark.sql.types import DataType, TimestampNTZType, TimestampType
 
 from airflow_bookmarks.core.database.dialects.quoting import is_mysql
 from airflow_bookmarks.core.database.publish_sql import keep_fractions
+from airflow_bookmarks.core.database.script import PublishScript
 from airflow_bookmarks.core.database.sink_table import SinkTable
 from airflow_bookmarks.core.database.upsert import Upsert
 from airflow_bookmarks.core.errors import OptionError, PublishError
@@ -19,7 +20,7 @@ from airflow_bookmarks.sinks.jdbc.place import StagePlace, TableTarget
 from airflow_bookmarks.sinks.jdbc.reaching import entered
 from airflow_bookmarks.sinks.staging import Mode, Staged, StagingRequest
 from airflow_bookmarks.spark.features import tells_observations
-from airflow_bookmarks.spark.readers.jdbc import driver_needed, spark_url
+from airflow_bookmarks.spark.jdbc.reader import driver_needed, spark_url
 from airflow_bookmarks.spark.session import RowCount
 
 if TYPE_CHECKING:
@@ -64,6 +65,8 @@ class JdbcTable:
         upsert: Upsert | None,
         options: Mapping[str, str],
         schema: str | None,
+        before: str | Iterable[str] | None = None,
+        after: str | Iterable[str] | None = None,
     ) -> JdbcTable:
         """Find the login of a database, and the schema of a table that is named without one.
 
@@ -75,7 +78,8 @@ class JdbcTable:
         address = DatabaseAddress.parse(url)
         login = databases.login(address)
         with entered(login, _left(what), PublishError) as database:
-            target = TableTarget(address, resolved(database, SinkTable.parse(table)), mode, upsert)
+            script = PublishScript.of(login.dialect, before, after)
+            target = TableTarget(address, resolved(database, SinkTable.parse(table)), mode, upsert, script)
         return cls(what, target, login, options, schema)
 
     def place(self, when_empty: WhenEmpty | None) -> StagingRequest:

@@ -13,7 +13,7 @@ from airflow_bookmarks.core.selection.partition import NULL_VALUE
 from airflow_bookmarks.core.text.catalog_name import parts_of, quoted
 from airflow_bookmarks.core.text.cause import cause_of
 from airflow_bookmarks.core.text.escaping import in_lines
-from airflow_bookmarks.files.opener import canonical_folder
+from airflow_bookmarks.files.opener import canonical_folder, open_filesystem
 from airflow_bookmarks.sinks.files.catalog import elsewhere
 from airflow_bookmarks.spark.features import SPARK_ERRORS
 from airflow_bookmarks.spark.tables.described import DescribedTable
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from airflow_bookmarks.sinks.files.catalog import CatalogPartition
+    from airflow_bookmarks.sinks.files.catalog import CatalogPartition, TableDefinition
 
 # Of tables made by STORED AS: the class that reads them, and the format of their files.
 _SERDES = (("ParquetHiveSerDe", "parquet"), ("OrcSerde", "orc"), ("AvroSerDe", "avro"))
@@ -96,6 +96,24 @@ class SparkCatalog:
             )
         return found.name
 
+    def fits(self, table: str, folder: str, columns: Sequence[str]) -> str:
+        """See `PartitionCatalog.fits`."""
+        return table if self.find(table) is None else self.check(table, folder, columns)
+
+    def define(self, table: str, folder: str, definition: TableDefinition) -> None:
+        """See `PartitionCatalog.define`."""
+        try:
+            if self.find(table) is None:
+                self._spark.sql(_made(table, folder, definition))
+                return
+            found = self._found(table, folder)
+            has = {name.lower() for name, _ in found.columns}
+            more = [(name, kind) for name, kind in definition.columns if name.lower() not in has]
+            if more and definition.adds_columns:
+                self._spark.sql(f"ALTER TABLE {found.name} ADD COLUMNS ({_ddl(more)})")
+        except SPARK_ERRORS as error:
+            raise SourceError(f"the table {table} can't be made or widened: {in_lines(cause_of(error))}") from error
+
     def add(self, table: str, folder: str, partitions: Sequence[CatalogPartition]) -> None:
         """See `PartitionCatalog.add`; what this session knows of the files of the table is forgotten."""
         found = self._found(table, folder)
@@ -155,3 +173,17 @@ def _value(value: str) -> str:
         return "NULL"
     escaped = value.replace("\\", "\\\\").replace("'", "\\'")
     return f"'{escaped}'"
+
+
+def _made(table: str, folder: str, definition: TableDefinition) -> str:
+    """Return the statement that makes a table over a folder."""
+    by = ", ".join(quoted(name) for name, _ in definition.partitions)
+    location = open_filesystem(folder).uri(folder).replace("\\", "\\\\").replace("'", "\\'")
+    return (
+        f"CREATE TABLE IF NOT EXISTS {quoted(*parts_of(table))} ({_ddl([*definition.columns, *definition.partitions])})"
+        f" USING {definition.format}{f' PARTITIONED BY ({by})' if by else ''} LOCATION '{location}'"
+    )
+
+
+def _ddl(columns: Sequence[tuple[str, str]]) -> str:
+    return ", ".join(f"{quoted(name)} {kind}" for name, kind in columns)

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from airflow_bookmarks.operators.runtime_zip import RuntimeZipError, runtime_zip
+from airflow_bookmarks.glue.inventory.surface import ABSENT_PACKAGES
+from airflow_bookmarks.operators.runtime_zip import RuntimeZipError, glue_zip, runtime_zip
 from airflow_bookmarks.version import __version__
 from tests.syntax import parsed
 
@@ -22,8 +23,35 @@ def test_zip_holds_what_the_driver_needs_and_nothing_of_airflow(tmp_path: Path) 
 
     assert folders == {
         "__init__.py", "own_kind.py", "version.py", "py.typed",
-        "core", "databases", "store", "files", "sources", "sinks", "lifecycle", "spark",
+        "core", "databases", "store", "files", "sources", "sinks", "lifecycle", "spark", "glue",
     }  # fmt: skip
+
+
+def test_only_the_zip_for_glue_has_what_hides_the_real_awsglue(tmp_path: Path) -> None:
+    with zipfile.ZipFile(runtime_zip(tmp_path)) as archive:
+        plain = set(archive.namelist())
+    with zipfile.ZipFile(glue_zip(tmp_path)) as archive:
+        more = set(archive.namelist()) - plain
+
+    assert not [name for name in plain if "awsglue" in name]
+    assert {"awsglue/__init__.py", "awsglue/job.py", "scripts/helpers/watermarks.py"} <= more
+    assert {name.partition("/")[0] for name in more} == {"awsglue", "scripts", *ABSENT_PACKAGES}
+
+
+def test_names_for_glue_are_imported_from_their_zip(tmp_path: Path) -> None:
+    script = (
+        "import sys; sys.path.insert(0, sys.argv[1])\n"
+        "from scripts.helpers.watermarks import Watermarks\n"
+        "from awsglue.utils import getResolvedOptions\n"
+        "import awsglue\n"
+        "assert sys.argv[1] in awsglue.__file__\n"
+        "print(Watermarks.__name__)\n"
+    )
+    command = [sys.executable, "-c", script, str(glue_zip(tmp_path))]
+
+    done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=tmp_path)
+
+    assert done.stdout.split() == ["Watermarks"]
 
 
 def test_zip_holds_every_module_of_the_package_that_one_of_its_own_imports(tmp_path: Path) -> None:

@@ -90,6 +90,7 @@ class Submitter:
     service: type[Service]
     runtime_uri: ClassVar[str] = "s3://code/airflow_bookmarks.zip"
     not_waiting: ClassVar[dict[str, Any]] = {"wait_for_completion": False, "deferrable": False}
+    for_glue: ClassVar[dict[str, Any]] = {}
     end_of_the_stopped: ClassVar[type[Exception]] = AirflowException
     end_of_the_failed: ClassVar[tuple[type[Exception], ...]] = (AirflowException,)
 
@@ -178,6 +179,16 @@ class SubmitterPromises(Submitter):
         self.task(remote, ship_runtime=False, runtime_uri=None).execute(told())
 
         assert service_at_work.runtimes(service_at_work.started[0]) == []
+
+    def test_script_for_glue_gets_the_arguments_of_its_job(self, remote: World, service_at_work: Service) -> None:
+        service_at_work.driver = self.drive(remote)
+
+        self.task(remote, glue=True, **self.for_glue).execute(told())
+
+        (asked,) = service_at_work.started
+        names = ["--JOB_NAME", JOB, "--JOB_RUN_ID", identity().run_id, "--job-bookmark-option", "job-bookmark-enable"]
+        assert service_at_work.script_arguments(asked)[-6:] == names
+        assert ("spark.hadoop.fs.s3.impl" in service_at_work.conf(asked)) is not self.operator.has_s3_of_its_own
 
     def test_window_and_upstream_travel_and_no_commit_is_asked_for(
         self, remote: World, service_at_work: Service
@@ -527,6 +538,13 @@ class TestGlue(SubmitterPromises):
         AirflowException if hasattr(GlueJobOperator, "is_job_succeeded") else NotCommittedError
     )
 
+    # A job run of Glue has the real awsglue.
+    test_script_for_glue_gets_the_arguments_of_its_job = None  # type: ignore[assignment]
+
+    def test_script_that_leaves_glue_is_not_for_glue(self, remote: World) -> None:
+        with pytest.raises(OptionError, match="has the real awsglue"):
+            self.task(remote, glue=True)
+
     def arguments(self, conf: dict[str, str], world: World) -> dict[str, Any]:
         text = " --conf ".join(f"{key}={value}" for key, value in conf.items())
         given = {"--conf": text} if text else {}
@@ -554,6 +572,11 @@ class TestDatabricks(SubmitterPromises):
     operator, service = BookmarkDatabricksSubmitRunOperator, stand_in.Databricks
     runtime_uri: ClassVar[str] = "dbfs:/code/airflow_bookmarks-0.1.0-py3-none-any.whl"
     not_waiting: ClassVar[dict[str, Any]] = {"wait_for_termination": False}
+    for_glue: ClassVar[dict[str, Any]] = {"ship_runtime": False, "runtime_uri": None}
+
+    def test_wheel_does_not_bring_awsglue(self, remote: World) -> None:
+        with pytest.raises(OptionError, match="wheel does not bring awsglue"):
+            self.task(remote, glue=True)
 
     def connect(self, patch: pytest.MonkeyPatch, service: Service, world: World) -> None:
         value = {"conn_type": "databricks", "host": "127.0.0.1", "port": service.port, "schema": "http"}

@@ -13,6 +13,7 @@ from tests.chaos.bites import data
 from tests.chaos.bites.__main__ import hunt, is_of_the_bite
 from tests.chaos.bites.bite import BITES, Bite, MisfitError, applied, put
 from tests.chaos.sim import play
+from tests.thorough import mostly_thorough
 
 QUICK = [
     "plan_stored_after_read",
@@ -29,7 +30,7 @@ QUICK = [
 
 
 @pytest.mark.chaos
-@pytest.mark.parametrize("name", QUICK)
+@pytest.mark.parametrize("name", mostly_thorough(QUICK, *QUICK[:4]))
 def test_deliberate_fault_is_found(name: str) -> None:
     caught = hunt(BITES[name], seeds=600)
     assert caught.seed is not None, caught.bite.rule

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -15,10 +16,16 @@ ROOT = Path(__file__).parents[3]
 NAMES = re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", PAGE.read_text())
 
 
+@cache
+def functions_of(path: str) -> frozenset[str]:
+    """Return the names of the functions of a module."""
+    tree = parsed((ROOT / path).read_text())
+    return frozenset(node.name for node in tree.body if isinstance(node, ast.FunctionDef))
+
+
 @pytest.mark.parametrize(("path", "name"), sorted(set(NAMES)), ids=lambda text: text)
 def test_test_that_the_page_names_is_there(path: str, name: str) -> None:
-    tree = parsed((ROOT / path).read_text())
-    assert name in {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
+    assert name in functions_of(path)
 
 
 def test_each_guarantee_says_where_it_ends_and_what_shows_it() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+from collections.abc import Iterable
 
 import pytest
 
@@ -24,10 +25,14 @@ def id_of(backend: str, cell: Cell) -> str:
     return "-".join((backend, cell.path, cell.tries, cell.point)).replace(" ", "_")
 
 
-def marks_of(cell: Cell) -> list[pytest.MarkDecorator]:
-    """Let `make test` play each point and each path; `make test-all` each path at each point, in each try."""
+AROUND_COMMIT = (Failpoint.STAGED, Failpoint.BEFORE_COMMIT, Failpoint.COMMITTED)  # each on a path of its own
+
+
+def marks_of(cell: Cell, points: Iterable[Failpoint] = Failpoint) -> list[pytest.MarkDecorator]:
+    """Let `make test` play each of some points, and each path; `make test-all` each path at each point, in each try."""
     at = list(Failpoint).index(cell.point)
     is_sample = cell.tries is Tries.FIRST and cell.path is list(CommitPath)[at % len(CommitPath)]
+    is_sample = is_sample and cell.point in points
     return [] if is_sample else [pytest.mark.thorough]
 
 
@@ -36,7 +41,7 @@ def marks_of(cell: Cell) -> list[pytest.MarkDecorator]:
     [
         *(pytest.param("sqlite", cell, id=id_of("sqlite", cell), marks=marks_of(cell)) for cell in CELLS),
         *(
-            pytest.param("dynamodb", cell, id=id_of("dynamodb", cell), marks=[DYNAMODB, *marks_of(cell)])
+            pytest.param("dynamodb", cell, id=id_of("dynamodb", cell), marks=[DYNAMODB, *marks_of(cell, AROUND_COMMIT)])
             for cell in CELLS
             if IS_FULL or cell.tries is Tries.FIRST
         ),

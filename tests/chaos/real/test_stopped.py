@@ -9,6 +9,7 @@ from airflow_bookmarks.lifecycle.protocol.failpoint import Failpoint
 from tests.chaos.real.order import CommitPath, Gate
 from tests.chaos.real.process import DriverProcess
 from tests.chaos.real.scene import Scene
+from tests.thorough import each_once
 
 pytestmark = [pytest.mark.chaos, pytest.mark.xdist_group("chaos-real")]
 
@@ -16,10 +17,9 @@ LEASE_S = 0.4
 UNCOMMITTED = [Failpoint.TAKEN, Failpoint.PLANNED, Failpoint.STAGED, Failpoint.BEFORE_COMMIT]
 COMMITTED = [Failpoint.COMMITTED, Failpoint.MOVED, Failpoint.PUBLISHED]
 PUBLISHES = [
-    (point, path)
-    for point in COMMITTED
-    for path in CommitPath
-    if not (point is Failpoint.MOVED and path is CommitPath.BY_ITSELF)  # which moves nothing
+    case
+    for case in each_once(COMMITTED, CommitPath)
+    if case.values != (Failpoint.MOVED, CommitPath.BY_ITSELF)  # which moves nothing
 ]
 
 
@@ -39,8 +39,7 @@ def freeze_and_overtake(scene: Scene, gate: Gate, point: Failpoint) -> DriverPro
     return driver
 
 
-@pytest.mark.parametrize("path", CommitPath)
-@pytest.mark.parametrize("point", UNCOMMITTED)
+@pytest.mark.parametrize(("point", "path"), each_once(UNCOMMITTED, CommitPath))
 def test_driver_that_slept_through_its_lease_commits_nothing_and_says_who_has_the_job(
     scene: Scene, gate: Gate, point: Failpoint, path: CommitPath
 ) -> None:

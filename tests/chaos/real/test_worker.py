@@ -115,6 +115,7 @@ def test_retry_publishes_what_driver_and_worker_left_when_both_were_killed(
 # ---- the JVM of spark-submit is killed, the Python driver goes on
 
 
+@pytest.mark.thorough  # test_stopped.py and test_two_drivers.py play drivers that live on, without Spark
 @pytest.mark.spark
 def test_driver_that_outlives_the_jvm_commits_nothing_once_the_worker_has_seen_spark_fail(
     scene: Scene, gate: Gate

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from airflow_bookmarks.core.errors import OptionError
-from airflow_bookmarks.core.selection.bound import UNBOUND, Bound, RunSize
+from airflow_bookmarks.core.selection.bound import UNBOUND, Bound, RunSize, beyond_band
 from airflow_bookmarks.core.selection.listing import FileInfo, Listing
 
 HOUR = timedelta(hours=1)
@@ -190,3 +190,17 @@ def test_window_that_is_no_positive_time_is_refused(value: Any) -> None:
 @given(bounds)
 def test_facts_tell_all_of_a_bound(bound: Bound) -> None:
     assert Bound.of_stats(bound.stats()) == bound
+
+
+# ---- a band of young files
+
+
+def test_of_young_files_the_oldest_come_first_and_older_ones_do_not_count() -> None:
+    files = listing(("/old", 1, 100), ("/b", 1, 300), ("/a", 1, 300), ("/c", 1, 400))
+    beyond = beyond_band(files, np.array([True] * 4), 200, 1)
+    assert [files.paths[row] for row in np.flatnonzero(beyond).tolist()] == ["/b", "/c"]
+
+
+def test_young_file_that_is_read_already_takes_no_place_in_the_band() -> None:
+    files = listing(("/a", 1, 300), ("/b", 1, 300))
+    assert beyond_band(files, np.array([False, True]), 200, 1).tolist() == [False, False]

@@ -258,3 +258,19 @@ def test_worker_leaves_a_job_whose_output_needs_no_input_to_spark(shop: Shop, pu
     before = shop.store.head("copy").run_number
     assert commit_empty(shop.store, "copy", shop.identity(), shop.environment) is None
     assert shop.store.head("copy").run_number == before
+
+
+@pytest.mark.parametrize("has_input", [True, False], ids=["something new", "nothing new"])
+def test_output_that_goes_by_its_rows_is_published_if_it_has_any(shop: Shop, has_input: bool) -> None:
+    fetch(shop, "one", when_empty="rows")
+    if has_input:
+        shop.put("a.txt", "a")
+    fetch(shop, when_empty="rows")
+    assert visible(shop) == {"one": 1}
+    files = list((shop.root / "api").glob("run-*"))
+
+    fetch(shop, "two", when_empty="rows")
+
+    assert visible(shop) == {"one": 1, "two": 1}
+    assert len(files) == 1
+    assert shop.staged_files("api") == []

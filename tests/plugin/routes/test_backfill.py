@@ -111,3 +111,24 @@ def test_job_that_a_run_holds_refuses_the_plan_unless_it_is_forced(site: Site, c
 
 def test_viewer_may_not_plan(site: Site, chain: World) -> None:
     post(site, "vera", f"{CLEAN}/backfill/preview", {"to": "1"}, 403)
+
+
+@pytest.mark.parametrize("hides", [False, True], ids=["shown", "hidden"])
+def test_plan_has_the_values_of_job_state_before_and_after(
+    site: Site, chain: World, monkeypatch: pytest.MonkeyPatch, hides: bool
+) -> None:
+    monkeypatch.setattr("airflow_bookmarks.plugin.connection.PageHook.hides_state", hides)
+    for number in (3, 4):
+        chain.shop.put(f"{number}.txt", f"line {number}")
+        identity = RunIdentity(f"flights/{number}/clean", dag_id="flights", task_id="clean")
+        run = ActiveRun.begin(chain.store, CLEAN, identity, chain.shop.environment)
+        chain.shop.copy(run)
+        run.state("cursor").set(number)
+        run.commit()
+
+    plan = post(site, "ada", f"{CLEAN}/backfill/preview", {"to": "3"})
+
+    before, after = ("(hidden)", "(hidden)") if hides else ("4", "3")
+    assert [(step["job"], step["state"]) for step in plan["steps"]] == [
+        (CLEAN, {"cursor": {"before": before, "after": after}})
+    ]

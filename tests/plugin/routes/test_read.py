@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from airflow_bookmarks.hooks.bookmark import BookmarkHook
 from airflow_bookmarks.lifecycle.changes.approval import protect, request
 from airflow_bookmarks.lifecycle.changes.change import Change
 from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
-from airflow_bookmarks.plugin.presenters.all_heads import AllHeads
+from airflow_bookmarks.plugin.presenters.all_jobs import AllJobs
 from airflow_bookmarks.sources.files.options import FileOptions
 from airflow_bookmarks.sources.files.planner import FileSource
 from airflow_bookmarks.sources.registry import registered
@@ -443,24 +444,26 @@ def test_pending_lag_and_graph_are_those_of_the_hook(site: Site, world: World, d
 
 def test_heads_of_all_jobs_are_read_once_for_some_seconds(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     world.shop.run("a")
-    world.shop.run("b")
-    clock, asked = [0.0], list[Sequence[str]]()
+    begun, clock, asked = world.store.now(), [0.0], list[Sequence[str]]()
+    monkeypatch.setattr(world.store, "_clock", lambda: begun + timedelta(seconds=clock[0]))
     real = world.store.heads_or_damage
 
     def counting(jobs: Sequence[str]) -> Any:
-        asked.append(jobs)
+        asked.extend([jobs] if jobs else [])
         return real(jobs)
 
     monkeypatch.setattr(world.store, "heads_or_damage", counting)
-    heads = AllHeads(lambda: clock[0])
+    all_jobs = AllJobs(lambda: clock[0])
 
-    for jobs in (["a"], ["a", "b", "gone"], ["a", "b", "gone"]):
-        clock[0] += 1
-        assert heads.of(world.store, jobs).keys() == set(jobs) - {"gone"}
-    assert asked == [["a"], ["b", "gone"]]
-    clock[0] = 11.0
-    assert heads.of(world.store, ["a"]).keys() == {"a"}
-    assert asked == [["a"], ["b", "gone"], ["a"]]
+    assert all_jobs.look(world.store, with_health=True).records.keys() == {"a"}
+    world.shop.run("b")
+    asked.clear()
+    for clock[0] in (1.0, 2.0):
+        assert all_jobs.look(world.store, with_health=True).records.keys() == {"a", "b"}
+    assert asked == [["b"]]
+    clock[0] = 10.5
+    all_jobs.look(world.store, with_health=True)
+    assert asked == [["b"], ["a"]]
 
 
 @pytest.mark.parametrize("job", ["zug~fahrten-2.lauf", "поезда.очистка", "列車", "flüge_ä"])
@@ -514,6 +517,6 @@ def test_page_of_ten_thousand_jobs_asks_for_the_heads_of_the_page_alone(
 
     told = get(site, "/jobs", limit=50, offset=9_900)
 
-    assert asked == [50]
+    assert asked == [64, 50]  # what is recorded of all jobs, which is nothing yet, and these heads
     assert (told["total"], len(told["jobs"]), told["jobs"][0]["job"]) == (10_001, 50, "job.09900")
     assert get(site, "/jobs", state="IDLE", limit=1)["total"] == 10_001

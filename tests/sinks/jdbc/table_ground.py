@@ -10,6 +10,7 @@ from typing import Any
 from airflow_bookmarks.core.database import catalog
 from airflow_bookmarks.core.database.dialects.quoting import text_literal
 from airflow_bookmarks.core.database.publish_sql import names_of
+from airflow_bookmarks.core.database.script import PublishScript
 from airflow_bookmarks.core.database.sink_table import SinkTable
 from airflow_bookmarks.core.database.stage_name import StageName, stage_prefix
 from airflow_bookmarks.core.database.upsert import Upsert
@@ -59,6 +60,7 @@ class TableGround:
         upsert: Upsert | None = None,
         is_there: bool = True,
         of_schema: str | None = None,
+        script: PublishScript | None = None,
     ) -> None:
         self.login, self.blobs = login, blobs
         self.sink: StagedSink = JdbcSink(OneLogin(login))
@@ -74,7 +76,7 @@ class TableGround:
                 self.create(columns, key)
         staging = None if of_schema is None else self.table.schema
         self.table = self.table if of_schema is None else SinkTable(of_schema, name)
-        self.target = TableTarget(ADDRESS, self.table, mode, upsert)
+        self.target = TableTarget(ADDRESS, self.table, mode, upsert, script or PublishScript())
         self.request = StagingRequest(JdbcSink.kind, str(self.target), staging, stats=self.target.stats())
 
     def opened(self) -> AbstractContextManager[Database]:

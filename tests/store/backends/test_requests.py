@@ -20,6 +20,7 @@ from airflow_bookmarks.store.table import Key
 from benchmarks.request import RecordingTable, Request, counted
 from benchmarks.steady_job import SteadyJob
 from benchmarks.store import Case, measure
+from tests.thorough import mostly_thorough
 
 HISTORY = 300
 TIMES = COMMITS_KEPT * 30  # of the last commits: their list on the head fills up, and grows no further
@@ -97,7 +98,7 @@ def test_nothing_of_a_table_but_the_own_job_is_read(table: RecordingTable, job_w
 # ---- nothing grows with history
 
 
-@pytest.mark.parametrize("contexts", [1, 10])
+@pytest.mark.parametrize("contexts", mostly_thorough([1, 10]))
 def test_a_run_after_many_asks_as_much_as_the_third(table: RecordingTable, job_with: MakeJob, contexts: int) -> None:
     job = job_with(contexts)
     early = steady(table, job, is_empty=True)

@@ -339,7 +339,7 @@ class _Target:
                     self.partly[folder] = number
             if metadata.maybe_partly_read:
                 self.gone |= {path: run for path, (run, _) in gone.items()}
-        was_appended = mode == Mode.APPEND
+        was_appended = mode in (Mode.APPEND, Mode.PURGE)
         for file in survey.published_of(output):
             self.there[file if isinstance(file, str) else file.path] = number, was_appended
 

@@ -46,7 +46,7 @@ def replayable_run(store: BookmarkStore, job: str, head: Head, number: int, sink
         why = "it is not published"
     elif (not_again := next(filter(None, map(sinks.why_not_replay, run.outputs.values())), None)) is not None:
         why = not_again
-    elif any(output.metadata.mode == Mode.OVERWRITE for output in run.outputs.values()):
+    elif any(output.metadata.mode in (Mode.OVERWRITE, Mode.PURGE) for output in run.outputs.values()):
         why = None if head.data_run_number == number or run.is_empty else "a later run has overwritten its output"
     if why is None:
         why = _replaced_by(store, job, head.epoch, run) or _covered_by(store, job, head.epoch, run)

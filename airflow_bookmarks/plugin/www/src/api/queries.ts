@@ -29,6 +29,10 @@ export const RUNS_PER_PAGE = 50;
 // A page that is left open keeps up by itself; folders are listed only when somebody asks.
 const REFRESH_MS = 15_000;
 
+// Older than this is what was recorded while nobody looked: the server reads it anew, and has it in some seconds.
+const OLD_HEALTH_MS = 120_000;
+const SOON_MS = 3_000;
+
 /**
  * Whether asking again may help: the way there failed, or the store did not answer. A refusal stays one, and whoever has
  * waited for an answer in vain is told so.
@@ -46,12 +50,16 @@ export function useMe() {
   });
 }
 
+function isOld(asOf: string | null | undefined): boolean {
+  return asOf != null && Date.now() - Date.parse(asOf) > OLD_HEALTH_MS;
+}
+
 export function useJobs(query: JobsQuery) {
   return useQuery({
     queryKey: ["jobs", query],
     queryFn: ({ signal }) => take(client.GET("/api/v1/jobs", { params: { query }, signal }), shapes.JOBS),
     placeholderData: keepPreviousData,
-    refetchInterval: REFRESH_MS,
+    refetchInterval: ({ state: { data } }) => (isOld(data?.health_as_of) ? SOON_MS : REFRESH_MS),
   });
 }
 

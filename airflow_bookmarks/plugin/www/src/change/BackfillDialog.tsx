@@ -18,6 +18,7 @@ import { CleanChoice } from "./CleanChoice";
 import { useChangeForm } from "./changeForm";
 import { lackOfClean } from "./changeSpec";
 import { Facts } from "./Facts";
+import { StateMarks } from "./Marks";
 import { PointField } from "./PointField";
 import { PreviewedDialog } from "./PreviewedDialog";
 import { TwiceAlert } from "./ShardedPreviewView";
@@ -157,6 +158,7 @@ function Plan({ seen, draft, onDraft }: PlanProps) {
       )}
       {twice.length > 0 && <TwiceAlert targets={twice} unknown={[]} />}
       <Facts facts={backfillFactsOf(seen)} />
+      <StateMarks of={seen.steps.map(({ job, state }) => [job, state])} />
       <Box maxH="18rem" overflowY="auto">
         <ScrollTable caption="Jobs that go back, in this order" columns={COLUMNS}>
           {seen.steps.map((step) => (

@@ -1,4 +1,4 @@
-import { Table, Text } from "@chakra-ui/react";
+import { Box, Table, Text } from "@chakra-ui/react";
 import { Mark } from "../parts/Mark";
 import { useOrders } from "../parts/orders";
 import { ScrollTable } from "../parts/ScrollTable";
@@ -40,8 +40,37 @@ export function Marks({ caption, heads, rows }: MarksProps) {
   );
 }
 
+type Windows = Readonly<Record<string, { before: string | null; after: string | null }>>;
+
+/** The values of `job.state` that a change of several jobs changes, before and after; nothing where there are none. */
+export function StateMarks({ of }: { of: readonly (readonly [string, Windows | undefined])[] }) {
+  const rows = of.flatMap(([job, windows]) =>
+    Object.entries(windows ?? {}).map(([name, window]) => ({ job, name, ...window })),
+  );
+  if (rows.length === 0) return null;
+  return (
+    <Box maxH="14rem" overflowY="auto">
+      <ScrollTable
+        caption="Values of job.state before and after the change"
+        columns={["Job", "Value", "Before", "After"].map((title) => ({ title }))}
+      >
+        {rows.map(({ job, name, before, after }) => (
+          <Table.Row key={`${job} ${name}`}>
+            <Table.Cell wordBreak="break-all">{job}</Table.Cell>
+            <Table.Cell>{name}</Table.Cell>
+            <Table.Cell wordBreak="break-word">{before ?? "none"}</Table.Cell>
+            <Table.Cell wordBreak="break-word" fontWeight="semibold">
+              {after ?? "none"}
+            </Table.Cell>
+          </Table.Row>
+        ))}
+      </ScrollTable>
+    </Box>
+  );
+}
+
 /** Return windows as pairs of watermarks. */
-export function pairsOf(windows: Readonly<Record<string, { before: string | null; after: string | null }>>) {
+export function pairsOf(windows: Windows) {
   return Object.fromEntries(
     Object.entries(windows).map(([ctx, { before, after }]): [string, Pair] => [ctx, [before, after]]),
   );

@@ -2,6 +2,7 @@ import { Alert, Box, Table } from "@chakra-ui/react";
 import type { ShardedPreview } from "../api/model";
 import { ScrollTable } from "../parts/ScrollTable";
 import { Facts } from "./Facts";
+import { StateMarks } from "./Marks";
 import { shardedFactsOf } from "./sharded";
 import { againInWords, twiceInWords, twiceTitle } from "./words";
 
@@ -20,6 +21,7 @@ export function ShardedPreviewView({ seen }: { seen: ShardedPreview }) {
         <TwiceAlert targets={seen.written_twice} unknown={seen.written_twice_unknown} />
       )}
       <Facts facts={shardedFactsOf(seen)} />
+      <StateMarks of={Object.entries(seen.by_shard).map(([shard, { state }]) => [shard, state])} />
       {seen.shards > 0 && (
         <Box maxH="14rem" overflowY="auto">
           <ScrollTable caption="Virtual shards that would change" columns={COLUMNS}>

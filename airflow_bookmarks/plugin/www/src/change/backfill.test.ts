@@ -27,6 +27,7 @@ const step = (job: string, more: Partial<BackfillStep> = {}): BackfillStep => ({
   seconds: 60,
   undone_run_count: 2,
   read_again: { files: 2, bytes: 10, rows: null, amounts: {} },
+  state: {},
   files_to_clean: 2,
   outputs_to_clean: 0,
   written_twice: [],

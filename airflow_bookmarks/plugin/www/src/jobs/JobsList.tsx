@@ -15,6 +15,7 @@ import { RunBarsLegend } from "./RunBars";
 export interface JobList {
   jobs: JobRow[];
   total: number;
+  health_as_of?: string | null;
 }
 
 interface JobsListProps {
@@ -39,7 +40,7 @@ export function JobsList({ caption, listQuery, onAsk, answer, sorting, empty }: 
       {problem}
       <Stale of={answer} />
       <Flex justifyContent="flex-end" minH={8}>
-        <Updated of={answer} onRefresh={() => void refetch()} />
+        <Updated of={answer} healthAsOf={data?.health_as_of} onRefresh={() => void refetch()} />
       </Flex>
       {!isEmpty ? (
         <JobsTable caption={caption} rows={data?.jobs} isStale={isPlaceholderData} {...(sorting ? { sorting } : {})} />

@@ -1,7 +1,8 @@
-import { Box, Flex, HStack, Icon, Link, Table, Text } from "@chakra-ui/react";
+import { Box, Flex, HStack, Icon, Link, Table, Text, VisuallyHidden } from "@chakra-ui/react";
 import { Link as RouterLink } from "react-router-dom";
 import type { JobRow } from "../api/model";
 import { shardWords } from "../job/health";
+import { logOf } from "../job/task";
 import { Ago } from "../parts/Ago";
 import { HealthBadge } from "../parts/HealthBadge";
 import { JobLink } from "../parts/JobLink";
@@ -103,6 +104,13 @@ function JobHealth({ row }: { row: JobRow }) {
           )}
           {reason}
         </Text>
+      )}
+      {row.failed_task && (
+        <Link asChild fontSize="xs" colorPalette="blue">
+          <RouterLink to={logOf(row.failed_task)}>
+            Task log<VisuallyHidden> of the failed attempt of {row.job}</VisuallyHidden>
+          </RouterLink>
+        </Link>
       )}
     </Box>
   );

@@ -1,0 +1,77 @@
+"""JSON without variants, as on PySpark 3.5: Python finds the types, and parses records whose types differ."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql import functions as F
+from pyspark.sql import types as spark_types
+
+from airflow_bookmarks.glue.dynamic.choice import column_of, has_choices, spark_schema
+from airflow_bookmarks.glue.dynamic.error_records import ErrorRecords, ErrorStage, RecordFailure
+from airflow_bookmarks.glue.dynamic.records import SeenTypes, as_value, keep
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from pyspark import RDD
+    from pyspark.sql import DataFrame, Row
+
+    from airflow_bookmarks.glue.run import GlueRun
+
+_VALUE, _PARSED = "value", "glue_parsed"
+
+
+def json_by_records(text: DataFrame, *, run: GlueRun, name: str) -> tuple[DataFrame, ErrorRecords]:
+    """Return the records that a text of JSON holds, and what could not be read. See `variants.frame_of_json`."""
+    given = text.where(F.trim(column_of(_VALUE)) != "")
+    keep(given, run)
+    seen, bad = SeenTypes(), 0
+    for types, failed in given.select(_VALUE).rdd.mapPartitions(_seen_in).collect():
+        seen, bad = seen.merge(types), bad + failed
+    schema = seen.schema()
+    wanted = spark_schema(schema)
+    others = [field for field in text.schema.fields if field.name != _VALUE]
+    plain = text.sparkSession.createDataFrame([], wanted)
+    if not has_choices(plain) and not bad:
+        parsed = F.from_json(column_of(_VALUE), spark_types.StructType(wanted.fields)).alias(_PARSED)
+        rows = given.select(parsed, *[column_of(other.name) for other in others])
+        columns = [column_of(_PARSED).getField(field.name).alias(field.name) for field in wanted.fields]
+        return rows.select(*columns, *[column_of(other.name) for other in others]), ErrorRecords()
+
+    def row_of(row: Row) -> Iterator[tuple[Any, ...]]:
+        record = _record(row[_VALUE])
+        if record is not None:
+            yield (*as_value(record, schema), *[row[other.name] for other in others])
+
+    made = given.rdd.flatMap(row_of)
+    whole = spark_types.StructType([*wanted.fields, *others])
+    frame = text.sparkSession.createDataFrame(made, whole, verifySchema=False)
+
+    def failures() -> RDD[RecordFailure]:
+        texts = given.select(_VALUE).rdd.map(lambda row: row[0]).filter(lambda value: _record(value) is None)
+        return texts.map(lambda value: RecordFailure("not a JSON object", source=value))
+
+    errors = ErrorRecords((ErrorStage(name, "", lambda: bad, failures),)) if bad else ErrorRecords()
+    return frame, errors
+
+
+def _seen_in(rows: Iterable[Row]) -> Iterator[tuple[SeenTypes, int]]:
+    seen, bad = SeenTypes(), 0
+    for row in rows:
+        record = _record(row[0])
+        if record is None:
+            bad += 1
+        else:
+            seen.add(record)
+    yield seen, bad
+
+
+def _record(text: str) -> dict[str, Any] | None:
+    """Return the object that a text is; None if it is none."""
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return None
+    return value if isinstance(value, dict) else None

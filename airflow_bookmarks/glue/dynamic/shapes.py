@@ -1,0 +1,156 @@
+"""The shape of JSON as Spark's aggregate over variants describes it, and what it leaves open.
+
+    OBJECT<code: VARIANT, id: BIGINT, price: DECIMAL(22,2), tags: ARRAY<STRING>>
+
+VARIANT is a place with values of several types. What else is open: whether whole numbers fit into four bytes; whether
+a place of fractions holds whole numbers as well, which the aggregate takes together with them.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from airflow_bookmarks.glue.dynamic.choice import one_type
+from airflow_bookmarks.glue.dynamic.types import (
+    ArrayType,
+    BooleanType,
+    DataType,
+    DecimalType,
+    DoubleType,
+    Field,
+    IntegerType,
+    LongType,
+    NullType,
+    StringType,
+    StructType,
+    UnknownType,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from airflow_bookmarks.glue.dynamic.choice import Steps
+
+# Whole numbers of up to eight bytes take part in the aggregate as DECIMAL(20,0).
+_DIGITS_OF_LONG = 20
+_MOST_DIGITS = 38
+
+# What a value is, as `variants` asks for it.
+INT, LONG, HUGE, DOUBLE = "INT", "LONG", "HUGE", "DOUBLE"
+TEXT, BOOLEAN, OBJECT, ARRAY = "STRING", "BOOLEAN", "OBJECT", "ARRAY"
+
+_TOKEN = re.compile(r"\s*(?:(?P<quoted>`(?:[^`]|``)*`)|(?P<word>[^\s`<>:,()]+)|(?P<sign>[<>:,()]))")
+_ATOMS: Mapping[str, type[DataType]] = {
+    "BIGINT": LongType,
+    "BOOLEAN": BooleanType,
+    "DOUBLE": DoubleType,
+    "STRING": StringType,
+    "VARIANT": UnknownType,
+    "VOID": NullType,
+}
+
+
+def shape_of(text: str) -> DataType:
+    """Return the shape that Spark's text describes: VARIANT is `UnknownType`.
+
+    Raises:
+        ValueError: it is no such text.
+    """
+    shape, rest = _shape([match.group().strip() for match in _TOKEN.finditer(text)])
+    if rest:
+        raise ValueError(f"the schema of a variant ends before {' '.join(rest)!r}: {text}")
+    return shape
+
+
+def _shape(tokens: list[str]) -> tuple[DataType, list[str]]:
+    name, rest = tokens[0], tokens[1:]
+    if name == "ARRAY":
+        element, rest = _shape(rest[1:])
+        return ArrayType(element), rest[1:]
+    if name == "DECIMAL":
+        return DecimalType(int(rest[1]), int(rest[3])), rest[5:]
+    if name != "OBJECT":
+        return _ATOMS[name](), rest
+    fields, rest = [], rest[1:]
+    while rest[0] != ">":
+        key = rest[0][1:-1].replace("``", "`") if rest[0].startswith("`") else rest[0]
+        part, rest = _shape(rest[2:])
+        fields.append(Field(key, part))
+        rest = rest[1:] if rest[0] == "," else rest
+    return StructType(fields), rest[1:]
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What the values at one place are.
+
+    Args:
+        kinds: INT, LONG and so on, all that were seen.
+        struct: the shape of those that are objects.
+        array: the shape of those that are arrays.
+    """
+
+    kinds: frozenset[str]
+    struct: DataType | None = None
+    array: DataType | None = None
+
+
+@dataclass
+class ChoiceSettling:
+    """Makes types of a shape and of answers, and collects the places that are open.
+
+    Args:
+        has_long: whether a whole number may need eight bytes; without, all are of four.
+        answers: what is known, by place. A choice adds no step: fields of its struct and elements of its array differ.
+        open: the places that are open; the types are final when there are none.
+    """
+
+    has_long: bool
+    answers: Mapping[Steps, Answer]
+    open: list[Steps] = field(default_factory=list)
+
+    def settled(self, shape: DataType, here: Steps = ()) -> DataType:
+        """Return the type of a place."""
+        if isinstance(shape, StructType):
+            fields = [Field(part.name, self.settled(part.dataType, (*here, part.name))) for part in shape]
+            return StructType(fields) if fields or not here else NullType()  # no format holds a struct of no fields
+        if isinstance(shape, ArrayType):
+            element = self.settled(shape.elementType, (*here, None))
+            return ArrayType(StringType() if isinstance(element, NullType) else element)
+        if isinstance(shape, LongType) and not self.has_long:
+            return IntegerType()
+        if isinstance(shape, DecimalType) and shape.precision - shape.scale < _DIGITS_OF_LONG:
+            return DoubleType()  # no whole number is among them
+        if isinstance(shape, LongType | DecimalType | DoubleType | UnknownType):
+            return self._answered(here)
+        return shape
+
+    def _answered(self, here: Steps) -> DataType:
+        answer = self.answers.get(here)
+        if answer is None:
+            self.open.append(here)
+            return NullType()
+        types: list[DataType] = list(_numbers(answer.kinds))
+        if TEXT in answer.kinds:
+            types.append(StringType())
+        if BOOLEAN in answer.kinds:
+            types.append(BooleanType())
+        if OBJECT in answer.kinds and answer.struct is not None:
+            types.append(self.settled(answer.struct, here))
+        if ARRAY in answer.kinds and answer.array is not None:
+            types.append(self.settled(answer.array, here))
+        return one_type([known for known in types if not isinstance(known, NullType)])
+
+
+def _numbers(kinds: frozenset[str]) -> list[DataType]:
+    """Return the types of numbers: whole ones and fractions are apart, as in Glue."""
+    types: list[DataType] = []
+    if HUGE in kinds and DOUBLE not in kinds:
+        return [DecimalType(_MOST_DIGITS, 0)]
+    if LONG in kinds or INT in kinds:
+        types.append(LongType() if LONG in kinds else IntegerType())
+    if HUGE in kinds or DOUBLE in kinds:
+        types.append(DoubleType())
+    return types

@@ -1,0 +1,7 @@
+"""What scripts need of Glue, read from their source without running it.
+
+surface  what a script may use of Glue, by name: what is supported, what needs a word, what is out of reach
+source   the source of one script: its imports, its calls, and what is known of their arguments
+reading  the rules: from the source of a script to what it needs
+report   scripts and folders read, and what is said of them
+"""

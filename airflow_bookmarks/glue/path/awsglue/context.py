@@ -1,0 +1,5 @@
+"""`from awsglue.context import GlueContext`."""
+
+from airflow_bookmarks.glue.context import GlueContext
+
+__all__ = ["GlueContext"]

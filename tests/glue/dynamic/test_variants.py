@@ -1,0 +1,183 @@
+"""JSON with choices: what is a choice, at any depth, and that no record is lost."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+
+from airflow_bookmarks.glue.dynamic import variants
+from airflow_bookmarks.glue.dynamic.frame import DynamicFrame
+from airflow_bookmarks.glue.dynamic.types import StructType
+from airflow_bookmarks.glue.dynamic.variants import frame_of_json
+from airflow_bookmarks.glue.run import current_run
+from airflow_bookmarks.spark.features import has_variants
+from tests.glue.dynamic.frames import frame_of, held
+
+WAYS = ("variants", "records") if has_variants() else ("records",)
+
+
+@pytest.fixture(params=WAYS)
+def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Read by variants, and as on a Spark that has none."""
+    monkeypatch.setattr(variants, "has_variants", lambda: request.param == "variants")
+    return str(request.param)
+
+
+CONFLICTS = {
+    "int beside string": (['{"x": 1}', '{"x": "a"}'], "|-- x: choice\n|    |-- int\n|    |-- string"),
+    "int beside double": (['{"x": 1}', '{"x": 1.5}'], "|-- x: choice\n|    |-- int\n|    |-- double"),
+    "int beside exponent": (['{"x": 1}', '{"x": 1e-5}'], "|-- x: choice\n|    |-- int\n|    |-- double"),
+    "long beside string": (['{"x": 5000000000}', '{"x": "a"}'], "|-- x: choice\n|    |-- long\n|    |-- string"),
+    "struct beside scalar": (
+        ['{"x": {"y": 1}}', '{"x": "a"}'],
+        "|-- x: choice\n|    |-- string\n|    |-- struct\n|    |    |-- y: int",
+    ),
+    "array beside scalar": (
+        ['{"x": [1]}', '{"x": true}'],
+        "|-- x: choice\n|    |-- boolean\n|    |-- array\n|    |    |-- element: int",
+    ),
+    "in a struct": (
+        ['{"x": {"y": 1}}', '{"x": {"y": "a"}}'],
+        "|-- x: struct\n|    |-- y: choice\n|    |    |-- int\n|    |    |-- string",
+    ),
+    "in one array": (
+        ['{"x": [1, "a", 2.5]}'],
+        "|-- x: array\n|    |-- element: choice\n|    |    |-- int\n|    |    |-- double\n|    |    |-- string",
+    ),
+    "in structs of an array": (
+        ['{"x": [{"y": 1}, {"y": "a"}, {}]}', "{}"],
+        "|-- x: array\n|    |-- element: struct\n|    |    |-- y: choice\n"
+        "|    |    |    |-- int\n|    |    |    |-- string",
+    ),
+    "in arrays of arrays": (
+        ['{"x": [[1], ["a"]]}', '{"x": [[], null]}'],
+        "|-- x: array\n|    |-- element: array\n|    |    |-- element: choice\n"
+        "|    |    |    |-- int\n|    |    |    |-- string",
+    ),
+    "in the struct of a choice": (
+        ['{"x": {"y": 1}}', '{"x": {"y": "b"}}', '{"x": "a"}'],
+        "|-- x: choice\n|    |-- string\n|    |-- struct\n|    |    |-- y: choice\n"
+        "|    |    |    |-- int\n|    |    |    |-- string",
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def conflicts(shared_spark: SparkSession) -> dict[str, dict[str, Any]]:
+    """Return what is read of all conflicts, each in a column of its own, by way: the schema, and the records."""
+    return {way: _read(shared_spark, way, CONFLICTS) for way in WAYS}
+
+
+def _read(spark: SparkSession, way: str, cases: dict[str, tuple[list[str], str]]) -> dict[str, Any]:
+    """Read the records of all cases at once: the first record holds the first of each case, and so on."""
+    most = max(len(records) for records, _ in cases.values())
+    whole = [
+        {case: json.loads(records[number]) for case, (records, _) in cases.items() if number < len(records)}
+        for number in range(most)
+    ]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(variants, "has_variants", lambda: way == "variants")
+        frame = frame_of(spark, *[json.dumps(record) for record in whole])
+        return {"schema": frame.schema(), "held": held(frame)}
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("case", CONFLICTS)
+def test_values_of_several_types_are_a_choice_and_all_are_kept(
+    conflicts: dict[str, dict[str, Any]], way: str, case: str
+) -> None:
+    records, expected = CONFLICTS[case]
+    read = conflicts[way]
+
+    of_case = read["schema"].getField(case).dataType
+    assert StructType(sorted(of_case, key=lambda field: field.name)).treeString() == f"root\n{expected}"
+    found = [_without_nulls(record[case]) for record in read["held"][: len(records)]]
+    assert found == [_without_nulls(json.loads(text)) for text in records]
+
+
+def _without_nulls(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _without_nulls(part) for key, part in value.items() if part is not None}
+    return [_without_nulls(part) for part in value] if isinstance(value, list) else value
+
+
+PLAIN = {
+    "whole numbers of four bytes": (['{"x": 2147483647}', '{"x": -2147483648}'], "|-- x: int"),
+    "whole numbers of eight bytes": (['{"x": 1}', '{"x": 2147483648}'], "|-- x: long"),
+    "fractions": (['{"x": 1.0}', '{"x": 2.25}'], "|-- x: double"),
+    "digits in a text": (['{"x": 1, "y": "12345678901"}'], "|-- x: int\n|-- y: string"),
+    "fractions in an array": (['{"x": [0.5, 1e300]}'], "|-- x: array\n|    |-- element: double"),
+    "nothing but null": (['{"x": null, "y": true}'], "|-- x: null\n|-- y: boolean"),
+    "an empty array": (['{"x": []}'], "|-- x: array\n|    |-- element: string"),
+    "an empty struct": (['{"x": {}, "y": 1}'], "|-- x: null\n|-- y: int"),
+    "names with signs": (
+        ['{"a.b": 1, "it\'s \\"x\\"": "c", "d`e": {"f g": 1}}'],
+        '|-- a.b: int\n|-- d`e: struct\n|    |-- f g: int\n|-- it\'s "x": string',
+    ),
+    "records whose columns differ": (['{"a": 1}', '{"b": "x"}'], "|-- a: int\n|-- b: string"),
+}
+
+
+@pytest.fixture(scope="module")
+def plain(shared_spark: SparkSession) -> dict[str, dict[str, Any]]:
+    """Return what is read of all plain values, as `conflicts` does."""
+    return {way: _read(shared_spark, way, PLAIN) for way in WAYS}
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("case", PLAIN)
+def test_values_of_one_type_are_plain(plain: dict[str, dict[str, Any]], way: str, case: str) -> None:
+    _, expected = PLAIN[case]
+
+    of_case = plain[way]["schema"].getField(case).dataType
+    assert StructType(sorted(of_case, key=lambda field: field.name)).treeString() == f"root\n{expected}"
+
+
+def test_whole_number_of_more_than_eight_bytes_keeps_its_digits(spark: SparkSession, way: str) -> None:
+    frame = frame_of(spark, '{"x": 12345678901234567890}', '{"x": 1}')
+
+    assert [int(row.x) for row in frame.resolveChoice(choice="cast:decimal(38,0)").toDF().collect()] in (
+        [12345678901234567890, 1],
+    )
+
+
+def test_what_is_no_object_is_an_error_record_and_other_columns_go_along(spark: SparkSession, way: str) -> None:
+    lines = ['{"id": 1, "id": 2}', '{"id": 2,', "", "5", '{"id": "b"}']
+    text = spark.createDataFrame([(line, number) for number, line in enumerate(lines)], "value string, line int")
+
+    rows = frame_of_json(text, run=current_run(spark))
+
+    frame = DynamicFrame.of(rows.frame, None, "json", errors=rows.errors)
+    assert held(frame) == [{"id": 2, "line": 0}, {"id": "b", "line": 4}]  # a key that comes twice has its last value
+    assert frame.errorsCount() == 2
+    assert sorted(row.error.source for row in frame.errorsAsDynamicFrame().toDF().collect()) == ["5", '{"id": 2,']
+
+
+def test_no_record_at_all_is_a_frame_without_columns(spark: SparkSession, way: str) -> None:
+    frame = frame_of(spark)
+
+    assert frame.toDF().columns == []
+    assert frame.count() == 0
+
+
+def test_source_is_read_once_and_let_go_at_the_end_of_the_run(spark: SparkSession, way: str) -> None:
+    reads = spark.sparkContext.accumulator(0)
+
+    def read(number: int) -> tuple[str]:
+        reads.add(1)
+        return ('{"x": 1}' if number % 2 else '{"x": "a"}',)
+
+    text = spark.sparkContext.parallelize(range(4), 2).map(read).toDF("value string")
+    run = current_run(spark)
+    rows = frame_of_json(text, run=run)
+    frame = DynamicFrame.of(rows.frame, None, "json")
+    frame.count()
+    frame.resolveChoice(choice="make_cols").toDF().agg(F.sum("x_int")).collect()
+
+    assert reads.value == 4
+    run.release()
+    assert spark.sparkContext._jsc.getPersistentRDDs().isEmpty()

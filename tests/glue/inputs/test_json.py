@@ -1,0 +1,105 @@
+"""JSON as scripts read it: by lines, by documents, behind each other, in arrays, and in arrays within documents."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from airflow_bookmarks.glue.errors import GlueUnsupportedError
+from airflow_bookmarks.glue.inputs.documents import records_of
+from tests.glue.running import Script, rows_of
+
+pytestmark = pytest.mark.spark
+
+
+def json(script: Script, **format_options: Any) -> dict[str, Any]:
+    return {
+        "connection_type": "file",
+        "format": "json",
+        "transformation_ctx": "raw",
+        "connection_options": {"paths": [script.path("raw")]},
+        "format_options": format_options,
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "path", "records"),
+    [
+        pytest.param('{"a":1}', (), ['{"a":1}'], id="one"),
+        pytest.param('{"a":1}{"a":2} {"a":3}', (), ['{"a":1}', '{"a":2}', '{"a":3}'], id="behind-each-other"),
+        pytest.param('{"a":"x} {y"}{"a":"\\"}{"}', (), ['{"a":"x} {y"}', '{"a":"\\"}{"}'], id="within-quotes"),
+        pytest.param('[{"a":1},{"a":[2]}]', (), ['{"a":1}', '{"a":[2]}'], id="array"),
+        pytest.param('[{"a":1}][{"a":2}]', (), ['{"a":1}', '{"a":2}'], id="arrays"),
+        pytest.param('{"r":{"s":[{"a":1},{"a":2}]}}', ("r", "s"), ['{"a":1}', '{"a":2}'], id="path"),
+        pytest.param('{"r":1}', ("r", "s"), [], id="path-that-is-not-there"),
+        pytest.param("  ", (), [], id="blank"),
+    ],
+)
+def test_records_of_a_text_are_told_apart(script: Script, text: str, path: tuple[str, ...], records: list[str]) -> None:
+    frame = script.spark.createDataFrame([(text, "p")], "value string, part string")
+    assert [(row[0].strip(), row[1]) for row in records_of(frame, path).collect()] == [(each, "p") for each in records]
+
+
+def test_lines_are_records_and_only_new_files_are_read(script: Script) -> None:
+    script.put("raw/a.json", '{"n": 1}', '{"n": 2}', "")
+    assert script.rows(**json(script)) == [(1,), (2,)]
+    script.put("raw/b.json", '{"n": 3}')
+    assert [script.rows(**json(script)), script.rows(**json(script))] == [[(3,)], []]
+
+
+@pytest.mark.parametrize("option", ["disable", "pause"])
+def test_runs_that_move_nothing_read_all_of_it_again(script: Script, option: str) -> None:
+    script.put("raw/a.json", '{"n": 1}')
+    for _ in range(2):
+        assert script.rows(option, **json(script)) == [(1,)]
+
+
+def test_documents_over_several_lines_are_read_with_multiline(script: Script) -> None:
+    script.put("raw/a.json", "[", ' {"n": 1},', ' {"n": 2}', "]")
+    script.put("raw/b.json", "{", '  "n": 3', "}", "{", '  "n": 4', "}")
+    assert script.rows(**json(script, multiline=True)) == [(1,), (2,), (3,), (4,)]
+
+
+def test_path_leads_to_the_array_of_records(script: Script) -> None:
+    script.put("raw/a.json", '{"id": 7, "orders": {"list": [{"n": 1}, {"n": 2}]}}')
+    assert script.rows(**json(script, jsonPath="$.orders.list[*]")) == [(1,), (2,)]
+
+
+@pytest.mark.parametrize("path", ["$.a[0]", "$..b", "$.a.b", "$.a[*].b"])
+def test_other_paths_are_out_of_reach(script: Script, path: str) -> None:
+    script.put("raw/a.json", '{"n": 1}')
+    with pytest.raises(GlueUnsupportedError, match="jsonPath="):
+        script.rows(**json(script, jsonPath=path))
+
+
+def test_values_of_several_types_are_a_choice(script: Script) -> None:
+    script.put("raw/a.json", '{"n": 1}', '{"n": "one"}')
+    frame = script.run(lambda context: context.create_dynamic_frame.from_options(**json(script)).toDF())
+    assert set(frame.select("n.*").columns) == {"int", "string"} or set(frame.select("n.*").columns) == {
+        "long",
+        "string",
+    }
+
+
+def test_partition_columns_and_names_of_files_go_along(script: Script) -> None:
+    script.put("raw/year=2024/month=01/a.json", '{"n": 1}')
+    read = json(script)
+    read["connection_options"]["attachFilename"] = "file"
+    ((n, year, month, file),) = script.rows(**read)
+    assert (n, year, month) == (1, "2024", "01")
+    assert file.endswith("/year=2024/month=01/a.json")
+
+
+def test_types_of_an_empty_increment_are_those_of_the_last_run(script: Script) -> None:
+    script.spark.conf.set("spark.bookmarks.glue.empty_columns", "true")
+    script.put("raw/a.json", '{"n": 1, "x": {"y": "z"}}')
+    script.rows(**json(script))
+    frame = script.run(lambda context: context.create_dynamic_frame.from_options(**json(script)).toDF())
+    assert (frame.columns, rows_of(frame)) == (["n", "x"], [])
+
+
+def test_source_that_never_had_a_file_is_empty_and_has_no_columns(script: Script) -> None:
+    (script.root / "raw").mkdir()
+    frame = script.run(lambda context: context.create_dynamic_frame.from_options(**json(script)))
+    assert (frame.count(), frame.toDF().columns) == (0, [])

@@ -1,0 +1,277 @@
+"""What the inventory says of a script, read from its source: supported, needs a word, out of reach."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from textwrap import dedent
+
+import pytest
+
+from airflow_bookmarks.core.errors import OptionError
+from airflow_bookmarks.glue.inventory.reading import ScriptFinding, ScriptNeeds, exported, read_script
+from airflow_bookmarks.glue.inventory.report import inventory
+from airflow_bookmarks.glue.inventory.surface import Support
+
+HEAD = """
+import sys
+from awsglue.utils import getResolvedOptions
+from pyspark.context import SparkContext
+from awsglue.context import GlueContext
+from awsglue.job import Job
+args = getResolvedOptions(sys.argv, ["JOB_NAME", "target"])
+glueContext = GlueContext(SparkContext())
+spark = glueContext.spark_session
+job = Job(glueContext)
+job.init(args["JOB_NAME"], args)
+"""
+BODY = """
+orders = glueContext.create_dynamic_frame.from_catalog(
+    database="shop", table_name="orders", transformation_ctx="orders",
+    additional_options={"jobBookmarkKeys": ["id"], "jobBookmarkKeysSortOrder": "asc"},
+)
+mapped = orders.apply_mapping([("id", "long", "id", "long")])
+glueContext.write_dynamic_frame.from_options(
+    frame=mapped, connection_type="s3", connection_options={"path": args["target"]}, format="glueparquet",
+)
+job.commit()
+"""
+
+
+def needs(body: str, head: str = HEAD) -> ScriptNeeds:
+    return read_script(f"{head}{dedent(body)}")
+
+
+def told(body: str, head: str = HEAD) -> list[tuple[Support, str, str]]:
+    """Return what has to be looked at of a script that commits."""
+    found = needs(f"{dedent(body)}\njob.commit()\n", head).findings
+    return [(each.support, each.what, each.note) for each in found if each.support is not Support.YES]
+
+
+def test_plain_script_is_supported_with_its_arguments_and_contexts() -> None:
+    found = needs(BODY)
+    assert found.verdict is Support.YES, [each for each in found.findings if each.support is not Support.YES]
+    assert found.arguments == ("JOB_NAME", "target")
+    assert found.contexts == ("orders",)
+    assert [each.what for each in found.findings][-5:] == [
+        "Job.init",
+        "create_dynamic_frame.from_catalog",
+        "apply_mapping",
+        "write_dynamic_frame.from_options",
+        "Job.commit",
+    ]
+
+
+def test_finding_has_the_line_of_its_call() -> None:
+    text = "x = 1\nglueContext.start_transaction(False)\n"
+    (found,) = read_script(text).findings
+    assert (found.line, found.support) == (2, Support.NO)
+
+
+WORDS = {
+    "no ctx": ('glueContext.create_dynamic_frame.from_catalog("shop", "orders")', "no transformation_ctx"),
+    "empty ctx": (
+        'glueContext.create_dynamic_frame.from_catalog("a", "b", transformation_ctx="")',
+        "no transformation_ctx",
+    ),
+    "dynamodb": (
+        'glueContext.create_dynamic_frame.from_options("dynamodb", {"name": "a"}, transformation_ctx="a")',
+        "read whole in each run",
+    ),
+    "a connection type of an argument": (
+        'glueContext.create_dynamic_frame.from_options(args["kind"], {}, transformation_ctx="a")',
+        "known when it runs",
+    ),
+    "data frame": ('glueContext.create_data_frame.from_catalog("shop", "orders")', "read whole in each run"),
+    "sample query": (
+        'glueContext.create_dynamic_frame.from_options("mysql", {"sampleQuery": "select 1"}, transformation_ctx="a")',
+        "sampleQuery",
+    ),
+    "purge": ('glueContext.purge_s3_path("s3://lake/raw", {"retentionPeriod": 1})', "part of the commit"),
+    "Spark's read": ('spark.read.parquet("s3://lake/raw")', "no bookmark"),
+    "Spark's SQL": ('spark.sql("select * from shop.orders")', "Spark's own catalog"),
+    "JVM": ("sc._jsc.hadoopConfiguration()", "Spark's JVM"),
+    "Glue's API": ('import boto3\nboto3.client("glue")', "Glue's own API"),
+    "a package": ("import pandas", "ship it with the script"),
+    "a name of its own": ('job.init("nightly", args)', "bookmark_job"),
+    "a name by an expression": ('job.init(args["JOB_NAME"] + "_a", args)', "bookmark_job"),
+}
+OUT = {
+    "stream": ("glueContext.forEachBatch(frame, work)", "readStream"),
+    "kafka": ('glueContext.create_data_frame.from_options(connection_type="kafka")', "readStream"),
+    "connector": (
+        'glueContext.getSource(connection_type="custom.jdbc", transformation_ctx="a")',
+        "Spark's own connector",
+    ),
+    "mongodb": (
+        'glueContext.create_dynamic_frame.from_options("mongodb", {}, transformation_ctx="a")',
+        "Spark's own connector",
+    ),
+    "a write to DynamoDB": (
+        'glueContext.write_dynamic_frame.from_options(a, "dynamodb", {})',
+        "can be read here, and not written",
+    ),
+    "a format that is set later": ('sink.setFormat("ion")', "'ion' is not part"),
+    "format": ('glueContext.create_dynamic_frame.from_options("s3", {}, "grokLog", transformation_ctx="a")', "grokLog"),
+    "storage class": ('glueContext.transition_s3_path("s3://lake/raw", "GLACIER")', "lifecycle rule"),
+    "data quality": ("from awsgluedq.transforms import EvaluateDataQuality", "in Glue alone"),
+    "a module": ("from awsglue.blueprint import x", "not part of this layer"),
+    "a name of a module": ("from awsglue.job import Jobs", "Jobs of it"),
+    "a member of the context": ("glueContext.no_such_call()", "not part of this layer"),
+    "Glue's JVM": ("glueContext._jvm.com.amazonaws", "not here"),
+    "a jsonPath that chooses": (
+        'glueContext.create_dynamic_frame.from_options("s3", {}, "json", {"jsonPath": "$.a[0]"}, "a")',
+        "paths such as",
+    ),
+    "two bounds": (
+        'glueContext.getSource("s3", transformation_ctx="a", additional_options={"boundedFiles": 1, "boundedSize": 1})',
+        "excludes",
+    ),
+    "two sources with one ctx": (
+        'glueContext.create_dynamic_frame.from_catalog("a", "b", transformation_ctx="c")\n'
+        'glueContext.create_dynamic_frame.from_catalog("a", "d", transformation_ctx="c")',
+        "two sources need two names",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", WORDS)
+def test_word_is_needed(name: str) -> None:
+    body, why = WORDS[name]
+    (found,) = told(body)
+    assert found[0] is Support.WORD
+    assert why in found[2]
+
+
+@pytest.mark.parametrize("name", OUT)
+def test_call_is_out_of_reach(name: str) -> None:
+    body, why = OUT[name]
+    support, _, note = told(body)[-1]
+    assert support is Support.NO
+    assert why in note
+
+
+FINE = {
+    "a constant": 'KIND = "s3"\nglueContext.create_dynamic_frame.from_options(KIND, {}, "csv", transformation_ctx="a")',
+    "contexts made in a loop": (
+        'for name in ["a", "b"]:\n'
+        '    glueContext.create_dynamic_frame.from_catalog("shop", name, transformation_ctx=f"ctx_{name}")'
+    ),
+    "options behind two stars": "glueContext.create_dynamic_frame.from_catalog(**how)",
+    "transforms": "from awsglue.utils import getResolvedOptions\nApplyMapping.apply(frame=a, mappings=[])",
+    "SQL over a view of the script": (
+        'a.createOrReplaceTempView("orders")\nspark.sql("select * from `orders` o join orders p")'
+    ),
+    "the context's SQL": 'glueContext.sql("select 1")',
+    "a ctx of a source and a transform": (
+        'a = glueContext.create_dynamic_frame.from_catalog("a", "b", transformation_ctx="c")\n'
+        'a.apply_mapping([], transformation_ctx="c")'
+    ),
+    "Watermarks": "from scripts.helpers.watermarks import Watermarks",
+}
+
+
+@pytest.mark.parametrize("name", FINE)
+def test_nothing_has_to_be_looked_at(name: str) -> None:
+    assert told(FINE[name]) == []
+
+
+def test_script_that_never_commits_is_told() -> None:
+    found = needs(BODY.replace("job.commit()", "")).of(Support.WORD)
+    assert ["nothing is committed" in each.note for each in found] == [True]
+
+
+def test_script_without_a_job_is_told() -> None:
+    (found,) = needs(BODY.replace("job.commit()", ""), HEAD.replace('job.init(args["JOB_NAME"], args)', "")).of(
+        Support.WORD
+    )
+    assert "without job.init" in found.note
+
+
+def test_names_in_a_list_are_the_arguments_wherever_it_stands() -> None:
+    head = HEAD.replace('sys.argv, ["JOB_NAME", "target"]', "sys.argv, NAMES").replace(
+        "args =", 'NAMES = ["a"]\nargs ='
+    )
+    assert needs(BODY, head).arguments == ("a",)
+
+
+def test_job_that_an_object_holds_is_a_job() -> None:
+    head = HEAD.replace("job = ", "self.job = ").replace("job.init", "self.job.init")
+    assert needs(BODY.replace("job.commit", "self.job.commit"), head).verdict is Support.YES
+
+
+@pytest.mark.parametrize("name", ['args.get("JOB_NAME", "test")', "name"])
+def test_name_of_the_job_is_its_argument(name: str) -> None:
+    head = HEAD.replace('job.init(args["JOB_NAME"], args)', f'name = args["JOB_NAME"]\njob.init({name}, args)')
+    assert needs(BODY, head).verdict is Support.YES
+
+
+def test_context_that_an_object_holds_has_the_same_members() -> None:
+    head = HEAD.replace("glueContext", "self.context")
+    assert needs(BODY.replace("glueContext", "self.context"), head).verdict is Support.YES
+    found = needs("self.context.no_such_call()\n", head).of(Support.NO)
+    assert [each.what for each in found] == ["GlueContext.no_such_call"]
+
+
+def test_job_that_a_helper_begins_is_a_job() -> None:
+    head = HEAD.replace('job.init(args["JOB_NAME"], args)', "initialise(args, job)")
+    assert needs(BODY, head).verdict is Support.YES
+
+
+def test_script_that_can_not_be_parsed_is_told_with_its_line() -> None:
+    assert read_script("x = 1\nprint 'a'\n").findings[0] == ScriptFinding(
+        2,
+        Support.NO,
+        "the script",
+        "it is no Python 3 (Missing parentheses in call to 'print'. Did you mean print(...)?), so nothing more can be "
+        "said of it",
+    )
+
+
+def test_names_of_a_module_are_those_that_it_has_here() -> None:
+    assert exported("awsglue.job") == frozenset({"Job"})
+    assert exported("awsglue.no_such") is None
+
+
+# ---- folders
+
+
+def test_folder_is_read_without_running_anything(tmp_path: Path) -> None:
+    (tmp_path / "below").mkdir()
+    (tmp_path / "orders.py").write_text(f"{HEAD}{BODY}raise SystemExit('it ran')\n", encoding="utf-8")
+    (tmp_path / "below" / "old.scala").write_text("object GlueApp {}", encoding="utf-8")
+    (tmp_path / "columns.py").write_text("NAMES = []", encoding="utf-8")
+    reports = {each.path.name: each for each in inventory([tmp_path])}
+
+    assert {name: each.verdict for name, each in reports.items()} == {
+        "orders.py": "supported",
+        "old.scala": "out of reach",
+        "columns.py": "nothing of Glue",
+    }
+    document = json.loads(json.dumps(reports["orders.py"].as_dict()))
+    assert document["arguments"] == ["JOB_NAME", "target"]
+    assert document["supported"][-1] == {"line": 21, "verdict": "supported", "what": "Job.commit", "note": ""}
+    assert reports["old.scala"].findings()[0]["note"] == "it is written in Scala, and this layer runs Python"
+
+
+def test_module_beside_the_script_is_no_package_to_install(tmp_path: Path) -> None:
+    (tmp_path / "columns.py").write_text("NAMES = []", encoding="utf-8")
+    (tmp_path / "orders.py").write_text("import columns\nimport no_such_package\n", encoding="utf-8")
+    (report,) = inventory([tmp_path / "orders.py"])
+    assert [each["what"] for each in report.findings()] == ["import no_such_package"]
+
+
+@pytest.mark.parametrize(("name", "why"), [("missing", "does not exist"), (".", "holds no script")])
+def test_path_without_scripts_is_refused(tmp_path: Path, name: str, why: str) -> None:
+    with pytest.raises(OptionError, match=why):
+        inventory([tmp_path / name])
+
+
+# ---- scripts that are run
+
+
+def test_of_scripts_that_run_none_is_out_of_reach() -> None:
+    reports = inventory([Path(__file__).parents[1] / "scripts"])
+    assert len(reports) > 20
+    assert [finding for report in reports for finding in report.as_dict()["out_of_reach"]] == []
+    assert {report.verdict for report in reports} == {"supported", "needs a word"}

@@ -1,0 +1,24 @@
+import sys
+
+from awsglue.context import GlueContext
+from awsglue.job import Job
+from awsglue.transforms import *
+from awsglue.utils import getResolvedOptions
+from pyspark.context import SparkContext
+
+args = getResolvedOptions(sys.argv, ["JOB_NAME", "lake"])
+glueContext = GlueContext(SparkContext.getOrCreate())
+spark = glueContext.spark_session
+job = Job(glueContext)
+job.init(args["JOB_NAME"], args)
+
+source = glueContext.create_dynamic_frame.from_options(
+    connection_type="s3",
+    connection_options={"paths": [args["lake"] + "/raw"], "boundedFiles": "2"},
+    format="json",
+    transformation_ctx="source",
+)
+glueContext.write_dynamic_frame.from_options(
+    frame=source, connection_type="s3", connection_options={"path": args["lake"] + "/out"}, format="json"
+)
+job.commit()

@@ -1,0 +1,19 @@
+import sys
+
+from awsglue.context import GlueContext
+from awsglue.job import Job
+from awsglue.transforms import *
+from awsglue.utils import getResolvedOptions
+from pyspark.context import SparkContext
+
+args = getResolvedOptions(sys.argv, ["JOB_NAME", "lake"])
+glueContext = GlueContext(SparkContext.getOrCreate())
+spark = glueContext.spark_session
+job = Job(glueContext)
+job.init(args["JOB_NAME"], args)
+
+source = glueContext.create_dynamic_frame.from_options(
+    "s3", {"paths": [args["lake"] + "/raw"]}, "json", transformation_ctx="source"
+)
+glueContext.write_dynamic_frame.from_options(source, "s3", {"path": args["lake"] + "/out"}, "json")
+print("done")

@@ -1,0 +1,284 @@
+"""`Job.init` and `commit`: which run they begin and end, and what happens to scripts that do it wrong."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from airflow_bookmarks.core.errors import JobBusyError, MisuseError, OptionError
+from airflow_bookmarks.core.option import Option
+from airflow_bookmarks.glue.arguments import getResolvedOptions
+from airflow_bookmarks.glue.context import GlueContext
+from airflow_bookmarks.glue.job import Job, end_of_process
+from airflow_bookmarks.glue.run import GlueRun, current_run
+from airflow_bookmarks.spark import BookmarkedJob
+from airflow_bookmarks.store.bookmark_store import BookmarkStore
+
+ENABLE: dict[str, Any] = {"job_bookmark_option": "job-bookmark-enable"}
+
+pytestmark = pytest.mark.spark
+
+
+@pytest.fixture
+def uri(store: BookmarkStore, tmp_path: Any, spark: SparkSession) -> str:
+    """Name the store of this test in the conf, as the operator does."""
+    uri = f"sqlite:///{tmp_path}/bookmarks.db?namespace=test"
+    spark.conf.set("spark.bookmarks.store", uri)
+    return uri
+
+
+@pytest.fixture
+def run(spark: SparkSession, uri: str) -> GlueRun:
+    return current_run(spark)
+
+
+def _with_state(run: GlueRun, value: int) -> None:
+    run.state("counter").set(value)
+
+
+def test_init_and_commit_move_the_bookmark(spark: SparkSession, run: GlueRun) -> None:
+    job = Job(GlueContext(spark))
+    for value in (1, 2):
+        job.init("nightly orders", {**ENABLE, "JOB_RUN_ID": "jr_1"})
+        assert (job.isInitialized(), run.is_managed, run.state("counter").get(0)) == (True, True, value - 1)
+        _with_state(run, value)
+        job.commit()
+        assert (job.isInitialized(), run.is_managed) == (False, False)
+
+    assert run.job is not None
+    assert run.job.name == "nightly~20orders"
+
+
+def test_second_run_of_a_script_has_a_run_id_of_its_own(spark: SparkSession, run: GlueRun) -> None:
+    spark.conf.set("spark.bookmarks.run_id", "dag/run/task")
+    job, ids = Job(spark), []
+    for value in range(3):
+        job.init("orders", ENABLE)
+        ids.append(run.run_id)
+        _with_state(run, value)
+        job.commit()
+
+    assert ids == ["dag/run/task", "dag/run/task-2", "dag/run/task-3"]
+    assert spark.conf.get("spark.bookmarks.run_id") == "dag/run/task"
+
+
+def test_option_that_nobody_gave_is_disable_and_the_operators_takes_its_place(
+    spark: SparkSession, run: GlueRun, caplog: pytest.LogCaptureFixture
+) -> None:
+    args = getResolvedOptions(["script.py", "--JOB_NAME", "orders"], ["JOB_NAME"])
+    with caplog.at_level(logging.INFO):
+        Job(spark).init("orders", args)
+        Job(spark).commit()
+    assert run.option.value == "disable"
+    assert "option disable (default of scripts for AWS Glue)" in caplog.text
+
+    spark.conf.set("spark.bookmarks.option", "enable")
+    Job(spark).init("orders", args)
+
+    assert run.option.value == "enable"
+
+
+def test_disable_without_a_store_works_and_records_nothing(spark: SparkSession) -> None:
+    job = Job(spark)
+    job.init("orders", {})
+    run = current_run(spark)
+    run.state("counter").set(1)
+
+    assert (run.job, run.is_managed, run.state("counter").get()) == (None, False, 1)
+    job.commit()
+
+
+def test_enable_without_a_store_is_an_error(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("AIRFLOW_BOOKMARKS_STORE", raising=False)
+
+    with pytest.raises(OptionError, match="no store"):
+        Job(spark).init("orders", ENABLE)
+
+
+def test_store_may_come_from_the_environment(spark: SparkSession, uri: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    spark.conf.unset("spark.bookmarks.store")
+    monkeypatch.setenv("AIRFLOW_BOOKMARKS_STORE", uri)
+
+    Job(spark).init("orders", ENABLE)
+
+    assert current_run(spark).is_managed
+
+
+def test_failed_init_that_a_script_swallows_is_raised_by_all_that_follows(
+    spark: SparkSession, run: GlueRun, store: BookmarkStore
+) -> None:
+    with BookmarkedJob(spark.newSession(), "orders", store=store):
+        with pytest.raises(JobBusyError):
+            Job(spark).init("orders", ENABLE)
+
+        with pytest.raises(JobBusyError):
+            run.check()
+        with pytest.raises(JobBusyError):
+            run.job_for("datasource0", "read")
+        with pytest.raises(JobBusyError):
+            Job(spark).commit()
+
+    Job(spark).init("orders", ENABLE)
+    run.check()
+
+
+def test_bad_option_is_an_error_at_init_and_at_each_later_call(spark: SparkSession, run: GlueRun) -> None:
+    with pytest.raises(OptionError, match="'persist'"):
+        Job(spark).init("orders", {"job_bookmark_option": "persist"})
+
+    with pytest.raises(OptionError, match="'persist'"):
+        run.check()
+
+
+@pytest.mark.parametrize("key", ["job-bookmark-option", "--job-bookmark-option", "job_bookmark_opt"])
+def test_misspelt_key_of_the_arguments_is_an_error(spark: SparkSession, run: GlueRun, key: str) -> None:
+    with pytest.raises(OptionError, match="known are job_bookmark_option"):
+        Job(spark).init("orders", {key: "job-bookmark-enable"})
+
+
+def test_name_that_is_not_the_operators_is_an_error_that_names_both(spark: SparkSession, run: GlueRun) -> None:
+    spark.conf.set("spark.bookmarks.job", "orders")
+
+    with pytest.raises(OptionError, match=r"'orders_eu'.*'orders'.*bookmark_job='orders_eu'"):
+        Job(spark).init("orders_eu", ENABLE)
+
+
+@pytest.mark.parametrize(("operators", "scripts"), [("a~b", "a~b"), ("a~20b", "a b")])
+def test_name_that_is_the_operators_in_either_spelling_is_taken(
+    spark: SparkSession, run: GlueRun, operators: str, scripts: str
+) -> None:
+    spark.conf.set("spark.bookmarks.job", operators)
+
+    Job(spark).init(scripts, ENABLE)
+
+    assert run.job is not None
+    assert run.job.name == operators
+
+
+def test_name_that_nobody_gave_the_script_is_the_operators(spark: SparkSession, run: GlueRun) -> None:
+    spark.conf.set("spark.bookmarks.job", "orders")
+
+    Job(spark).init("", ENABLE)
+
+    assert run.job_name == "orders"
+
+
+def test_read_whole_in_one_thread_leaves_those_of_others_their_bookmark(spark: SparkSession, run: GlueRun) -> None:
+    Job(spark).init("orders", ENABLE)
+    found: list[object] = []
+
+    def read() -> None:
+        found.append(run.job_for("datasource0", "create_dynamic_frame.from_options"))
+
+    with run.reading_whole("create_data_frame.from_options"):
+        thread = threading.Thread(target=read)
+        thread.start()
+        thread.join()
+        assert run.job_for("datasource0", "create_data_frame.from_options") is None
+
+    assert found == [run.job]
+
+
+def test_init_twice_before_a_commit_is_an_error(spark: SparkSession, run: GlueRun) -> None:
+    Job(spark).init("orders", ENABLE)
+
+    with pytest.raises(MisuseError, match="has begun and is not committed"):
+        Job(spark).init("orders", ENABLE)
+
+
+def test_commit_without_init_warns_and_does_nothing(
+    spark: SparkSession, run: GlueRun, caplog: pytest.LogCaptureFixture
+) -> None:
+    Job(spark).commit()
+
+    assert "job.commit() without job.init() does nothing" in caplog.text
+
+
+def test_commit_again_warns_and_is_an_error_if_something_was_written_since(
+    spark: SparkSession, run: GlueRun, caplog: pytest.LogCaptureFixture
+) -> None:
+    job = Job(spark)
+    job.init("orders", ENABLE)
+    job.commit()
+    job.commit()
+    assert "job.commit() again does nothing" in caplog.text
+
+    run.note_use()
+
+    with pytest.raises(MisuseError, match="read or written since"):
+        job.commit()
+
+
+def test_context_after_the_commit_is_an_error(spark: SparkSession, run: GlueRun) -> None:
+    Job(spark).init("orders", ENABLE)
+    Job(spark).commit()
+
+    with pytest.raises(MisuseError, match="is committed"):
+        run.job_for("datasource0", "create_dynamic_frame.from_options")
+
+
+def test_script_that_ends_without_commit_is_aborted_at_once_and_named_in_the_log(
+    spark: SparkSession, run: GlueRun, store: BookmarkStore, caplog: pytest.LogCaptureFixture
+) -> None:
+    Job(spark).init("orders", ENABLE)
+    run.job_for("datasource0", "read")
+    run.output_name("sink", "s3://lake/orders")
+    _with_state(run, 1)
+    released: list[str] = []
+    run.at_end(lambda: released.append("frame"))
+
+    end_of_process()
+
+    assert "was not committed: the script ended without job.commit()" in caplog.text
+    assert "Read contexts: datasource0; outputs: sink" in caplog.text
+    assert released == ["frame"]
+    with BookmarkedJob(spark.newSession(), "orders", store=store) as job:
+        assert job.state("counter").get() is None
+
+
+def test_reads_without_context_or_init_warn_once_each(
+    spark: SparkSession, run: GlueRun, caplog: pytest.LogCaptureFixture
+) -> None:
+    for _ in range(2):
+        assert run.job_for("datasource0", "create_dynamic_frame.from_catalog('orders')") is None
+    Job(spark).init("orders", ENABLE)
+    for _ in range(2):
+        assert run.job_for("", "create_dynamic_frame.from_catalog('items')") is None
+
+    warned = [record.getMessage() for record in caplog.records if "it has no bookmark" in record.getMessage()]
+    assert len(warned) == 2
+    assert all("bookmark" in message for message in warned)
+
+
+def test_outputs_are_named_by_context_or_target_and_never_by_order(spark: SparkSession, run: GlueRun) -> None:
+    assert run.output_name("", "s3://lake/orders/") == "orders"
+    assert run.output_name("sink", "s3://lake/a") == "sink"
+    other = run.output_name("sink", "s3://lake/b")
+    assert other.startswith("sink-")
+    assert run.output_name("sink", "s3://lake/b") == other
+
+    Job(spark).init("orders", ENABLE)
+    assert run.output_name("sink", "s3://lake/b") == "sink"
+
+
+def test_pause_run_over_a_window_begins_with_from_and_to(spark: SparkSession, run: GlueRun) -> None:
+    for number in (1, 2):
+        Job(spark).init("orders", {**ENABLE, "JOB_RUN_ID": f"jr_{number}"})
+        _with_state(run, number)
+        Job(spark).commit()
+
+    Job(spark).init(
+        "orders",
+        {"job_bookmark_option": "job-bookmark-pause", "job_bookmark_from": "jr_1", "job_bookmark_to": "jr_2-2"},
+    )
+
+    assert (run.option, run.is_managed) == (Option.PAUSE, False)
+
+
+def test_something_that_is_no_session_is_refused() -> None:
+    with pytest.raises(TypeError, match=r"Job\(str\)"):
+        Job("spark")

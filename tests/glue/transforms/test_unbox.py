@@ -1,0 +1,101 @@
+"""`unbox`."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+from pyspark.sql import types as spark_types
+
+from airflow_bookmarks.core.errors import OptionError
+from airflow_bookmarks.glue.errors import GlueUnsupportedError
+from airflow_bookmarks.glue.transforms.classes import Unbox
+from tests.glue.transforms.frames import dicts_of, frame_of, rows_of, tree
+
+_TEXT = json.dumps({"Street": "1108 ROSS", "City": "DOTHAN", "Zip.Code": "36301", "Array": ["a", "b"]})
+
+
+def test_example_of_aws_makes_a_struct_of_json(shared_spark: SparkSession) -> None:
+    frame = frame_of(
+        shared_spark, [("$5777", _TEXT, "10001"), ("$1", None, "2")], "Total string, AddressString string, Id string"
+    )
+    unboxed = frame.unbox("AddressString", "json")
+    lines = tree(unboxed)
+    assert lines[:2] == ["|-- Total: string", "|-- AddressString: struct"]
+    assert sorted(lines[2:-1]) == sorted(
+        [
+            "|    |-- Street: string",
+            "|    |-- City: string",
+            "|    |-- Zip.Code: string",
+            "|    |-- Array: array",
+            "|    |    |-- element: string",
+        ]
+    )
+    assert lines[-1] == "|-- Id: string"
+    by_id = {row["Id"]: row["AddressString"] for row in dicts_of(unboxed)}
+    assert by_id["10001"] == json.loads(_TEXT)
+    assert by_id["2"] is None
+
+
+def test_texts_that_differ_in_type_make_a_choice(shared_spark: SparkSession) -> None:
+    unboxed = frame_of(shared_spark, [(1, '"x"'), (2, "5"), (3, "[1]")], "id int, v string").unbox("v", "json")
+    assert set(tree(unboxed)) >= {"|-- v: choice", "|    |-- string", "|    |-- int", "|    |-- array"}
+
+
+def test_text_that_is_no_json_is_an_error_record(shared_spark: SparkSession) -> None:
+    frame = frame_of(shared_spark, [(1, '{"a": 1}'), (2, '{"a": ')], "id int, v string")
+    unboxed = Unbox.apply(frame, "v", "json")
+    assert rows_of(unboxed) == [(1, (1,))]
+    assert unboxed.errorsCount() == 1
+
+
+def test_nested_text_is_parsed_where_it_stands(shared_spark: SparkSession) -> None:
+    frame = frame_of(shared_spark, [(("x", '{"n": 1}'),), (None,)], "a struct<k: string, t: string>")
+    unboxed = frame.unbox("a.t", "json")
+    assert tree(unboxed) == ["|-- a: struct", "|    |-- k: string", "|    |-- t: struct", "|    |    |-- n: int"]
+    assert sorted(rows_of(unboxed), key=repr) == [(("x", (1,)),), (None,)]
+
+
+def test_schema_given_is_the_one_taken(shared_spark: SparkSession) -> None:
+    schema = spark_types.StructType().add("a", "long").add("gone", "string").json()
+    unboxed = frame_of(shared_spark, [('{"a": 1}',)], "v string").unbox("v", "json", withSchema=schema)
+    assert rows_of(unboxed) == [((1, None),)]
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "expected"),
+    [
+        ("a,b", {}, {"col0": "a", "col1": "b"}),
+        ("a;'b;c'", {"separator": ";", "quoteChar": "'"}, {"col0": "a", "col1": "b;c"}),
+        ("h1|h2\n1|2", {"separator": "|", "withHeader": True}, {"h1": "1", "h2": "2"}),
+        ("skipped\n1,2", {"skipFirst": True}, {"col0": "1", "col1": "2"}),
+        ("skipped", {"skipFirst": True}, None),
+    ],
+    ids=["plain", "quoted", "header", "skipped", "nothing-left"],
+)
+def test_csv_is_one_line(
+    shared_spark: SparkSession, text: str, options: dict[str, Any], expected: dict[str, str] | None
+) -> None:
+    unboxed = frame_of(shared_spark, [(text,)], "v string").unbox("v", "csv", **options)
+    assert dicts_of(unboxed) == [{"v": expected}]
+
+
+@pytest.mark.parametrize(
+    ("path", "format", "options", "error"),
+    [
+        ("v", "avro", {}, GlueUnsupportedError),
+        ("v", "json", {"separator": ","}, OptionError),
+        ("v", "json", {"withSchema": "struct<a: int>"}, OptionError),
+        ("gone", "json", {}, OptionError),
+        ("id", "json", {}, OptionError),
+    ],
+    ids=["format", "option", "schema", "absent", "no-text"],
+)
+def test_what_it_cannot_parse_is_refused(
+    shared_spark: SparkSession, path: str, format: str, options: dict[str, Any], error: type[Exception]
+) -> None:
+    frame = frame_of(shared_spark, [(1, "{}")], "id int, v string")
+    with pytest.raises(error, match="Nothing was read or changed"):
+        frame.unbox(path, format, **options)
