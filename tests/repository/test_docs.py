@@ -233,6 +233,12 @@ def test_table_of_what_is_left_out_has_each_reason_and_no_other() -> None:
     assert rows == [word for name, word in vars(reason).items() if name.isupper()]
 
 
+def test_page_explains_each_reason_to_leave_something_out_and_no_other() -> None:
+    page = _ROOT / "airflow_bookmarks" / "plugin" / "www" / "src" / "job" / "overview" / "leftOut.ts"
+    explained = re.findall(r"^  (\w+): \{ what: ", page.read_text(), flags=re.MULTILINE)
+    assert explained == [word for name, word in vars(reason).items() if name.isupper()]
+
+
 # ---- console blocks
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+from datetime import timedelta
 from pathlib import Path
 
 import pyarrow as pa
@@ -103,6 +105,25 @@ def test_next_run_and_lag_are_looked_up_when_one_asks(visitors: Visitors) -> Non
 
     expect(table(page, "What the next run would read")).to_contain_text("flights.raw, runs 12 to 25")
     expect(page.get_by_role("tabpanel").get_by_text("LAGGING").first).to_be_visible()
+
+
+def test_what_the_next_run_leaves_out_is_told_by_reason_with_examples(visitors: Visitors, world: World) -> None:
+    job = "trials.left-out"
+    folder = world.folder(job)
+    world.arrive(folder)
+    options = FileOptions(late_after=timedelta(hours=1))
+    world.run(job, {"raw": FileSource(LocalFileSystem(), [str(folder)], options)})
+    late = folder / "late.csv"
+    late.touch()
+    os.utime(late, (1_300_000_000, 1_300_000_000))
+    page = visitors().open(job=job)
+
+    page.get_by_role("button", name="Check now: Next run").click()
+
+    row = table(page, "What the next run would leave out").get_by_role("row", name=re.compile("^late"))
+    expect(row).to_contain_text("Use a longer late_after.")
+    row.get_by_role("button", name="Examples: late, raw").click()
+    expect(row).to_contain_text(str(late))
 
 
 @pytest.mark.parametrize(

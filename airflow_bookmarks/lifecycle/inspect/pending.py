@@ -8,6 +8,7 @@ known what it would read today; where that matters, `unknown` says so.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from airflow_bookmarks.core.amount import COUNT, FILES, UNIT, Amount
@@ -96,10 +97,11 @@ class PendingContext:
         window = None if self.plan is None else self.plan.edge
         return () if window is None else tuple(number for number, _ in window.runs)
 
-    def as_dict(self, *, with_skipped: bool = False) -> dict[str, Any]:
+    def as_dict(self, *, with_skipped: bool = False, examples: int | None = None) -> dict[str, Any]:
         """Return it as plain values; numbers are None where they are not known.
 
-        With `recorded_by` they are what that run left waiting at the time of `recorded_at`.
+        With `recorded_by` they are what that run left waiting at the time of `recorded_at`. `examples` is for the files
+        of `with_skipped`, as in `skipped_files`.
         """
         plan, amount = self.plan, self.amount
         counted = {} if amount is None or amount.unit == FILES else {UNIT: amount.unit, COUNT: amount.count}
@@ -122,14 +124,17 @@ class PendingContext:
         if plan is not None and plan.edge is not None:
             figures |= {"upstream": plan.edge.job, "runs": list(self.runs), "rows": self.rows}
         if with_skipped:
-            figures["skipped_files"] = self.skipped_files()
+            figures["skipped_files"] = self.skipped_files(examples)
         return figures
 
-    def skipped_files(self) -> list[dict[str, Any]]:
+    def skipped_files(self, examples: int | None = None) -> list[dict[str, Any]]:
         """Return the files that would be left out, by reason: late, settling, overwritten, expired.
 
         "expired" are those that the ledger has forgotten under `late_after`: read long ago, or very late. Hidden and
         nested files are only counted.
+
+        Args:
+            examples: how many of each reason at most; None: all.
         """
         named = left_out(self.plan) if isinstance(self.plan, FilePlan) else {}
         return [
@@ -141,7 +146,7 @@ class PendingContext:
                 "modified_at": to_text(file.modified),
             }
             for reason, files in named.items()
-            for file in files
+            for file in islice(files, examples)
         ]
 
 
@@ -184,12 +189,13 @@ class PendingInput:
         is_settled = self.due is None and not self.is_cleaning and not self.left_open
         return self.is_known and is_settled and not any(context.has_input for context in self.contexts)
 
-    def as_dict(self, *, with_skipped: bool = False) -> dict[str, Any]:
+    def as_dict(self, *, with_skipped: bool = False, examples: int | None = None) -> dict[str, Any]:
         """Return it as plain values. `with_skipped` lists the files that would be left out, by context.
 
-        `files` and `bytes` are None where one of the contexts can't be counted.
+        Of each reason these are `examples` at most; None: all. `files` and `bytes` are None where one of the contexts
+        can't be counted.
         """
-        contexts = [context.as_dict(with_skipped=with_skipped) for context in self.contexts]
+        contexts = [context.as_dict(with_skipped=with_skipped, examples=examples) for context in self.contexts]
         # What a run has left waiting is not everything that the next one reads.
         counted = [{"files": None, "bytes": None} if each["recorded_by"] is not None else each for each in contexts]
         return {

@@ -27,9 +27,11 @@ if TYPE_CHECKING:
 
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
 
+_EXAMPLES = 10  # files that are named of each reason to leave some out
+
 
 def _pending(store: BookmarkStore, job: str) -> dict[str, Any]:
-    return pending(store, job).as_dict()
+    return pending(store, job).as_dict(with_skipped=True, examples=_EXAMPLES)
 
 
 def _lag(store: BookmarkStore, job: str) -> list[dict[str, Any]]:

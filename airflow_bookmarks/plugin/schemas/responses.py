@@ -363,8 +363,21 @@ class EventList(ResponseModel):
 # ---- pending, lag, graph
 
 
+class SkippedFile(ResponseModel):
+    """A file that the next run would leave out, and the word for the reason."""
+
+    ctx: str
+    reason: str
+    path: str
+    bytes: int
+    modified_at: str
+
+
 class PendingRow(ResponseModel):
     """What is new in one context; None where it is not known.
+
+    `skipped` counts what would be left out, by reason, and `skipped_files` are examples: up to ten files of each
+    reason. Some reasons have counts alone, and so has what a run recorded.
 
     With `recorded_by` its folders were not looked at: the figures are what that run left waiting at the time of
     `recorded_at`, and what came since is not known. What is not counted in files has a `count` of its `unit`.
@@ -378,6 +391,7 @@ class PendingRow(ResponseModel):
     oldest: str | None
     newest: str | None
     skipped: dict[str, int]
+    skipped_files: list[SkippedFile] = []
     read_again: int | None
     unknown: str | None
     recorded_by: int | None = None

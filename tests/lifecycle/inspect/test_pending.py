@@ -164,6 +164,21 @@ def test_files_that_are_very_late_or_ignored_are_listed_as_well(shop: Shop) -> N
     assert pending(shop.store, "copy").contexts[0].as_dict()["skipped"] == {"overwritten": 1, "expired": 1}
 
 
+def test_examples_of_what_is_left_out_are_counted_by_reason(shop: Shop) -> None:
+    at = int(NOON.timestamp())
+    shop.put("new.txt", "new", seconds=at)
+    read(shop, late_after=timedelta(hours=2), settle=timedelta(hours=1))
+    for name in "abc":
+        shop.put(f"{name}.txt", "late", seconds=at - 3 * 3600)
+    shop.put("young.txt", "young", seconds=int(shop.store.now().timestamp()))
+
+    (context,) = pending(shop.store, "copy").as_dict(with_skipped=True, examples=2)["contexts"]
+
+    assert context["skipped"] == {"late": 3, "settling": 1}
+    listed = sorted((file["reason"], Path(file["path"]).name) for file in context["skipped_files"])
+    assert listed == [("late", "a.txt"), ("late", "b.txt"), ("settling", "young.txt")]
+
+
 def read(shop: Shop, *, named: Sequence[str] = (), **options: Any) -> FilePlan:
     """Make one run that reads the raw folder with these options; return its plan."""
     run = shop.begin()

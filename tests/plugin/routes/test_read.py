@@ -442,6 +442,21 @@ def test_pending_lag_and_graph_are_those_of_the_hook(site: Site, world: World, d
     assert graph == {**expected, "hidden": 0}
 
 
+def test_what_the_next_run_leaves_out_is_counted_and_some_of_it_named(site: Site, world: World, looks: None) -> None:
+    world.shop.put("new.txt", "new")
+    run = world.shop.begin("copy")
+    run.plan("raw", FileSource(FILES, [str(world.shop.raw)], FileOptions(late_after=timedelta(hours=1))))
+    run.commit()
+    for number in range(12):
+        world.shop.put(f"{number}.txt", "late", seconds=1_300_000_000)
+    world.shop.put(".hidden", "hidden")
+
+    (context,) = get(site, "/jobs/copy/pending")["contexts"]
+
+    assert context["skipped"] == {"late": 12, "hidden": 1}
+    assert [each["reason"] for each in context["skipped_files"]] == ["late"] * 10
+
+
 def test_heads_of_all_jobs_are_read_once_for_some_seconds(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     world.shop.run("a")
     begun, clock, asked = world.store.now(), [0.0], list[Sequence[str]]()

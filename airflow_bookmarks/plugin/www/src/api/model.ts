@@ -33,6 +33,7 @@ export type Requested = Schemas["Requested"];
 export type RunList = Schemas["RunList"];
 export type RunPoint = Schemas["RunPoint"];
 export type RunRow = Schemas["RunRow"];
+export type SkippedFile = Schemas["SkippedFile"];
 export type Window = Schemas["Window"];
 
 /** A change as it is previewed. */

@@ -5,6 +5,7 @@ import { Ago } from "../../parts/Ago";
 import { Mark } from "../../parts/Mark";
 import { ScrollTable } from "../../parts/ScrollTable";
 import { inBytes } from "../../words/number";
+import { LeftOut } from "./LeftOut";
 import { OnDemand } from "./OnDemand";
 import { filesWords, firstWords, pendingWords, runsWords, skippedWords } from "./pending";
 import { Recorded } from "./Recorded";
@@ -72,6 +73,7 @@ function Found({ pending }: { pending: Pending }) {
           ))}
         </ScrollTable>
       )}
+      <LeftOut contexts={pending.contexts} />
     </Stack>
   );
 }

@@ -25,7 +25,7 @@ describe("what the next run would read", () => {
     expect(pendingWords({ ...PENDING, files: 0, due_run_number: 4 })).toBe("There is nothing new to read."));
   it("may be counted in another unit", () => {
     const row = { ctx: "rows", kind: "keys", source: "crm", files: null, bytes: null, oldest: null, newest: null };
-    const keys = { ...row, skipped: {}, read_again: null, unknown: null, unit: "keys", count: 4 };
+    const keys = { ...row, skipped: {}, skipped_files: [], read_again: null, unknown: null, unit: "keys", count: 4 };
     expect(filesWords(keys)).toBe("4 keys");
     expect(pendingWords({ ...PENDING, files: null, contexts: [keys] })).toBe("The next run would read 4 keys.");
     expect(pendingWords({ ...PENDING, files: null, contexts: [{ ...keys, count: null }] })).toContain("unknown");
@@ -52,6 +52,7 @@ it("what a run recorded is not taken for what is there now", () => {
     oldest: null,
     newest: null,
     skipped: {},
+    skipped_files: [],
     read_again: null,
     unknown: "not looked at",
     recorded_by: 7,
