@@ -80,7 +80,7 @@ test-all: page browser databases quick-spark ## Run every test: each kill, pairi
 
 .PHONY: matrix
 matrix: cells page databases ## Run the tests with each Spark, Airflow and Python supported; ONLY="spark-3.5 airflow-3.2" some
-	@$(BIN)/python -m tools.matrix --workers $(WORKERS) $(if $(THOROUGH),--thorough) $(ONLY)
+	@$(BIN)/python -m tools.matrix --workers $(WORKERS) $(if $(THOROUGH),--thorough) $(if $(BRIEF),--brief) $(ONLY)
 
 # A name that is no cell's is told before anything is set up.
 .PHONY: cells

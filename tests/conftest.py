@@ -37,6 +37,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if isinstance(item, pytest.Function) and _is_of_mariadb(item) and not _ASKS_BOTH.match(item.nodeid):
             item.add_marker(pytest.mark.thorough)
+        if isinstance(item, pytest.Function) and "outcomes" in item.fixturenames:  # see tests/spark/own_process.py
+            item.add_marker(pytest.mark.own_spark)
 
 
 def _is_of_mariadb(item: pytest.Function) -> bool:

@@ -238,7 +238,7 @@ def small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "test_it.py").write_text(
         "import pytest\ndef test_short(): pass\n@pytest.mark.thorough\ndef test_long(): pass\n"
     )
-    (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers =\n    thorough: more\n")
+    (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers =\n    thorough: more\n    own_spark: a Spark\n")
     cells = tuple(replace(_cell(name, column=name), tests=("test_it.py",)) for name in ("one", "two"))
     for name, value in {
         "CELLS": cells,
@@ -272,6 +272,30 @@ def test_thorough_tests_are_run_where_they_are_asked_for_and_the_page_says_so(sm
         "`test_it.py` with the thorough ones",
         "`test_it.py`",
     ]
+
+
+def test_brief_cell_leaves_out_what_has_a_spark_of_its_own_and_says_nothing_on_the_page(
+    small: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with (small / "test_it.py").open("a") as module:
+        module.write("@pytest.mark.own_spark\ndef test_of_a_table(): pass\n")
+    assert main(["one", "--workers", "1"]) == 0
+    page = (small / "compatibility.md").read_text()
+    capsys.readouterr()
+
+    assert main(["one", "two", "--brief", "--workers", "1"]) == 0
+
+    assert capsys.readouterr().out.count(": 1 passed, 0 switched off") == 2
+    assert (small / "compatibility.md").read_text() == page
+    assert "| 4.1 | 2 passed | not run |" in page
+
+
+def test_promises_with_a_spark_of_their_own_are_marked() -> None:
+    command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-n", "0", "-p", "no:cacheprovider"]
+    paths = ["tests/spark/test_delta_source.py", "tests/spark/test_life.py"]
+    done = subprocess.run([*command, "-m", "own_spark", *paths], cwd=_ROOT, capture_output=True, text=True, check=True)
+    assert "test_delta_source.py" in done.stdout
+    assert "test_life.py" not in done.stdout
 
 
 def test_matrix_that_was_stopped_goes_on_with_what_is_left_of_the_same_state(

@@ -65,10 +65,11 @@ def _run_all(cells: Sequence[Cell], options: argparse.Namespace) -> int:
     print(f"matrix: {len(cells)} of {len(CELLS)} cells, {options.jobs} at a time; logs in {_FOLDER.relative_to(ROOT)}")
     are_good = True
     with ThreadPoolExecutor(options.jobs) as pool:
-        for outcome in pool.map(lambda cell: _run(cell, options.workers, is_thorough=options.thorough), cells):
+        for outcome in pool.map(lambda cell: _run(cell, options), cells):
             are_good = are_good and outcome.is_good
-            _write_page()
-    if not cells:
+            if not options.brief:
+                _write_page()
+    if not cells and not options.brief:
         _write_page()
     return 0 if are_good else 1
 
@@ -122,7 +123,13 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m tools.matrix", description=__doc__)
     parser.add_argument("only", nargs="*", metavar="CELL", help="the cells to run (default: all that are left)")
     parser.add_argument("--list", action="store_true", help="say which cells there are, and run nothing")
-    parser.add_argument("--thorough", action="store_true", help="run tests marked thorough too")
+    extent = parser.add_mutually_exclusive_group()
+    extent.add_argument("--thorough", action="store_true", help="run tests marked thorough too")
+    extent.add_argument(
+        "--brief",
+        action="store_true",
+        help="what CI runs: without tests that start a Spark of their own; no outcome is kept",
+    )
     parser.add_argument("--jobs", type=int, default=_cells_at_a_time(), help="cells at a time (default: by memory)")
     parser.add_argument("--workers", type=int, default=2, help="processes of pytest in each cell (default: 2)")
     return parser
@@ -133,9 +140,9 @@ def _cells_at_a_time() -> int:
     return max(1, min((os.cpu_count() or 1) // 2, int(gib // _CELL_GIB)))
 
 
-def _run(cell: Cell, workers: int, *, is_thorough: bool) -> Outcome:
+def _run(cell: Cell, options: argparse.Namespace) -> Outcome:
     """Prepare a cell's environment, run its tests there, and keep and print what they came to."""
-    is_thorough = is_thorough or cell.is_thorough
+    is_thorough = options.thorough or cell.is_thorough
     before = load(cell.name, _OUTCOMES)
     expected = f", {before.seconds:,.0f} s the last time" if before else ""
     print(f"matrix: {cell.name} begins{expected}", flush=True)
@@ -149,14 +156,24 @@ def _run(cell: Cell, workers: int, *, is_thorough: bool) -> Outcome:
         seconds = time.monotonic() - started
         outcome = Outcome(cell.name, 0, {}, [], "its environment can't be made", {}, seconds, _commit())
     else:
-        outcome = _test(cell, folder, [*([] if is_thorough else ["-m", "not thorough"]), "-n", str(workers)], started)
+        quick = replace(cell, is_compiled=cell.is_compiled and not options.brief)
+        outcome = _test(quick, folder, [*_marks(options, is_thorough=is_thorough), "-n", str(options.workers)], started)
     today = datetime.now(UTC).date().isoformat()
     outcome = replace(outcome, is_thorough=is_thorough, python=cell.python, tests=cell.tests, date=today)
-    save(outcome, _OUTCOMES)
+    if not options.brief:
+        save(outcome, _OUTCOMES)
     print(f"matrix: {cell.name}: {outcome.summary} ({outcome.seconds:,.0f} s)", flush=True)
     for test in outcome.failed:
         print(f"matrix: {cell.name}: failed {test}", flush=True)
     return outcome
+
+
+def _marks(options: argparse.Namespace, *, is_thorough: bool) -> list[str]:
+    """Return the options by which pytest chooses tests."""
+    left_out = [] if is_thorough else ["not thorough"]
+    if options.brief:
+        left_out.append("not own_spark")
+    return ["-m", " and ".join(left_out)] if left_out else []
 
 
 def _test(cell: Cell, folder: Path, options: list[str], started: float) -> Outcome:
