@@ -103,9 +103,7 @@ class GlueJob:
         if not run.is_begun:
             log.warning("bookmark: job.commit() without job.init() does nothing: there is no bookmark to commit")
         elif not run.is_committed:
-            summary = {} if run.job is None else run.job.commit()
-            run.end()
-            send_metrics(run, summary)
+            send_metrics(run, run.commit())
         elif run.is_used:
             raise MisuseError(
                 f"job {run.job_name!r}: job.commit() again, and something was read or written since the first one. "

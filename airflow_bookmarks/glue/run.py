@@ -36,6 +36,10 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+# What a step of the script left out of what was read: counted on the record of the run as well.
+DROPPED_RECORDS, ERROR_RECORDS = "dropped records", "error records"
+LEFT_OUT_OF_FRAMES = (DROPPED_RECORDS, ERROR_RECORDS)
+
 _HASH_DIGITS = 8
 _READ_WHOLE: ContextVar[str | None] = ContextVar("glue_read_whole", default=None)  # of one thread alone
 
@@ -77,6 +81,7 @@ class GlueRun:
         self._outputs: dict[str, str] = {}
         self._written: Counter[str] = Counter()
         self._releases: list[Callable[[], None]] = []
+        self._tellers: list[Callable[[], None]] = []
         self._values: dict[str, Any] = {}
 
     # ---- its life, as `Job` has it
@@ -109,9 +114,24 @@ class GlueRun:
             )
         self._error = error
 
+    def commit(self) -> Mapping[str, Any]:
+        """Commit the run with the counts of what its steps left out, and end it; return its summary.
+
+        The summary is empty where there is no store to record it in.
+        """
+        self._tell()
+        if self.job is not None:
+            for (name, ctx), number in self.counts.items():
+                if name in LEFT_OUT_OF_FRAMES and number:
+                    self.job.active_run.count_left_out(name_of("step", ctx or "script"), name, number)
+        summary = {} if self.job is None else self.job.commit()
+        self.end()
+        return summary
+
     def end(self) -> None:
         """End the run, committed or not: show its counts, and give back what it held."""
         self.is_committed, self.is_used = True, False
+        self._tell()
         self.release()
         for (name, ctx), number in sorted(self.counts.items()):
             log.info("bookmark %s: %s%s: %d", self.job_name, name, f" of {ctx}" if ctx else "", number)
@@ -234,7 +254,7 @@ class GlueRun:
         """Add to a count that the log shows at the end of the run.
 
         Args:
-            name: what is counted: "dropped records", "error records", "recordsRead".
+            name: what is counted: `DROPPED_RECORDS`, `ERROR_RECORDS`, "recordsRead".
             number: how many more there are.
             ctx: the context or transform they belong to.
         """
@@ -261,6 +281,14 @@ class GlueRun:
         return self.job.state(name_of("state", name))
 
     # ---- its end
+
+    def before_end(self, tell: Callable[[], None]) -> None:
+        """Call `tell` before the commit, or where there is none at the end of the run: it tells a count."""
+        self._tellers.append(tell)
+
+    def _tell(self) -> None:
+        while self._tellers:
+            self._tellers.pop()()
 
     def at_end(self, release: Callable[[], None]) -> None:
         """Call `release` at the end of the run: commit, abort or exit."""

@@ -18,6 +18,9 @@ REPLACED = (REPLACED_FILES, REPLACED_ROWS, REPLACED_RUNS, PARTLY_READ, MAYBE_PAR
 
 REMOVED_KEYS = "removed_keys"  # of an output: how many keys the delete set of an upsert has
 
+# Of a run, by step of the script and by reason: how many records a step left out of what was read.
+LEFT_OUT = "left_out"
+
 _RANGES = 20  # of run numbers
 
 

@@ -11,6 +11,7 @@ from pyspark.sql import types as spark_types
 from airflow_bookmarks.glue.dynamic.choice import column_of, has_choices, spark_schema
 from airflow_bookmarks.glue.dynamic.error_records import ErrorRecords, ErrorStage, RecordFailure
 from airflow_bookmarks.glue.dynamic.records import SeenTypes, as_value, keep
+from airflow_bookmarks.glue.run import ERROR_RECORDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -53,8 +54,10 @@ def json_by_records(text: DataFrame, *, run: GlueRun, name: str) -> tuple[DataFr
         texts = given.select(_VALUE).rdd.map(lambda row: row[0]).filter(lambda value: _record(value) is None)
         return texts.map(lambda value: RecordFailure("not a JSON object", source=value))
 
-    errors = ErrorRecords((ErrorStage(name, "", lambda: bad, failures),)) if bad else ErrorRecords()
-    return frame, errors
+    if not bad:
+        return frame, ErrorRecords()
+    run.count(ERROR_RECORDS, bad, ctx=name)
+    return frame, ErrorRecords((ErrorStage(name, "", lambda: bad, failures),))
 
 
 def _seen_in(rows: Iterable[Row]) -> Iterator[tuple[SeenTypes, int]]:

@@ -35,6 +35,7 @@ from airflow_bookmarks.glue.dynamic.types import (
     TimestampNTZType,
     TimestampType,
 )
+from airflow_bookmarks.glue.run import DROPPED_RECORDS, ERROR_RECORDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -379,8 +380,8 @@ class Outcomes:
         """Note the counts on the run, once, and those of what came before: their rows are kept by now."""
         if self._tally is None:
             self._tally = tally
-            self._run.count("dropped records", tally.dropped, ctx=self._name)
-            self._run.count("error records", tally.failures, ctx=self._name)
+            self._run.count(DROPPED_RECORDS, tally.dropped, ctx=self._name)
+            self._run.count(ERROR_RECORDS, tally.failures, ctx=self._name)
             if self._before is not None:
                 self._before._counted()
         return self._tally

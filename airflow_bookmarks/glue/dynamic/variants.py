@@ -38,6 +38,7 @@ from airflow_bookmarks.glue.dynamic.types import (
     NullType,
     StructType,
 )
+from airflow_bookmarks.glue.run import ERROR_RECORDS
 from airflow_bookmarks.spark.features import has_variants
 
 if TYPE_CHECKING:
@@ -101,7 +102,7 @@ def frame_of_json(text: DataFrame, *, run: GlueRun, name: str = "json") -> JsonR
     columns = [marked(_extracted(column_of(_PARSED), (f.name,), f.dataType), f.name, f.dataType) for f in types]
     kept = rows.where(column_of(_PARSED).isNotNull())
     frame = kept.select(*columns, *[column_of(other) for other in others])
-    return JsonRows(frame, _errors(rows, name, bad))
+    return JsonRows(frame, _errors(rows, run, name, bad))
 
 
 def _parsed(text: DataFrame) -> DataFrame:
@@ -138,9 +139,10 @@ def _objects_alone(parsed: DataFrame) -> tuple[DataFrame, int]:
     return rows, rows.agg(F.count(_BAD)).collect()[0][0]
 
 
-def _errors(rows: DataFrame, name: str, bad: int) -> ErrorRecords:
+def _errors(rows: DataFrame, run: GlueRun, name: str, bad: int) -> ErrorRecords:
     if not bad:
         return ErrorRecords()
+    run.count(ERROR_RECORDS, bad, ctx=name)
 
     def failures() -> RDD[RecordFailure]:
         texts = rows.where(column_of(_BAD).isNotNull()).select(_BAD)

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 from pyspark import AccumulatorParam, TaskContext
 
+from airflow_bookmarks.glue.run import ERROR_RECORDS
+
 if TYPE_CHECKING:
     from pyspark import Accumulator
     from pyspark.sql import DataFrame
@@ -37,7 +39,8 @@ def note_failure(noted: Accumulator[FailuresByTask]) -> None:
 class FailureCount:
     """Counts the records that a filter has failed on, and tells the run.
 
-    What is noted while rows are read is told when the run ends. A script that asks earlier gets the answer of a query.
+    What is noted while rows are read is told before the run commits. A script that asks earlier gets the answer of a
+    query.
 
     Args:
         run: the current run.
@@ -48,7 +51,7 @@ class FailureCount:
         self.noted: Accumulator[FailuresByTask] = run.spark.sparkContext.accumulator({}, _ByTask())
         self._run, self._ctx = run, ctx
         self._number: int | None = None
-        run.at_end(self._tell_noted)
+        run.before_end(self._tell_noted)
 
     def of(self, failed: DataFrame) -> int:
         """Count the rows on which the function fails, once."""
@@ -67,4 +70,4 @@ class FailureCount:
 
     def _tell(self, number: int) -> None:
         self._number = number
-        self._run.count("error records", number, ctx=self._ctx)
+        self._run.count(ERROR_RECORDS, number, ctx=self._ctx)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from airflow_bookmarks.core.amount import in_other_units
 from airflow_bookmarks.core.errors import OptionError
 from airflow_bookmarks.core.run import RunState, orders, watermarks
-from airflow_bookmarks.core.text.count import READ_AGAIN
+from airflow_bookmarks.core.text.count import LEFT_OUT, READ_AGAIN
 from airflow_bookmarks.core.text.instant import to_text
 from airflow_bookmarks.lifecycle.history.rewind import is_number, resolve_run
 from airflow_bookmarks.sources.registry import UNNAMED, find_kind
@@ -88,6 +88,7 @@ def row(run: Run, living: Ancestry) -> dict[str, Any]:
         "seconds": dict(run.metrics.get("seconds", {})),
         "contexts": {ctx: dict(figures) for ctx, figures in contexts.items()},
         "outputs": {name: dict(output.stats) for name, output in run.outputs.items()},
+        LEFT_OUT: {step: dict(counts) for step, counts in run.metrics.get(LEFT_OUT, {}).items()},
         "error": run.error,
     }
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from airflow_bookmarks.core.job_state import STATE_CONTEXT
 from airflow_bookmarks.core.position import Edge, Greatest, state_after
 from airflow_bookmarks.core.run import ContextState
+from airflow_bookmarks.core.text.count import LEFT_OUT
 from airflow_bookmarks.lifecycle.history.timeline_switch import resting_contexts
 from airflow_bookmarks.lifecycle.protocol.source_cleanup import IS_READ_WHOLE
 from airflow_bookmarks.lifecycle.state.discard import increment_of
@@ -77,7 +78,8 @@ class RunOutcome:
     """What a run found and did, as its commit is about to record it.
 
     `base` are the contexts of the job before the run. `state_changed` is whether `job.state` is to be stored (None: it
-    was not used), `state_stats` what the record says of it; `seconds` is the time that each part took.
+    was not used), `state_stats` what the record says of it; `seconds` is the time that each part took. By step of the
+    script, and then by reason, `left_out` counts what a step left out.
     """
 
     job: str
@@ -87,6 +89,7 @@ class RunOutcome:
     state_changed: bool | None = None
     state_stats: Mapping[str, Any] = field(default_factory=dict)
     seconds: Mapping[str, str] = field(default_factory=dict)
+    left_out: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
 
     @property
     def plans(self) -> dict[str, Plan]:
@@ -180,4 +183,5 @@ def _metrics(outcome: RunOutcome) -> dict[str, Any]:
     for ctx, context in outcome.contexts.items():
         before = outcome.base.get(ctx)
         contexts[ctx] = context.stats(None if before is None else before.watermark)
-    return {"contexts": contexts, "seconds": outcome.seconds, **outcome.state_stats}
+    left_out = {LEFT_OUT: outcome.left_out} if outcome.left_out else {}
+    return {"contexts": contexts, "seconds": outcome.seconds, **left_out, **outcome.state_stats}

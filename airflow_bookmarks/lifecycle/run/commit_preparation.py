@@ -7,7 +7,7 @@ What is stored here is referred to by the commit, and by nothing before it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from airflow_bookmarks.core.errors import MisuseError
@@ -65,7 +65,7 @@ class CommitPreparation:
             ctx: self._context_outcome(ctx, inputs[ctx], plan, is_read_whole=ctx not in inputs.kept)
             for ctx, plan in plans.items()
         }
-        return self._outcome(contexts)
+        return replace(self._outcome(contexts), left_out=inputs.left_out)
 
     def store_positions(self, outcome: RunOutcome, inputs: RunInputs) -> dict[str, Payload]:
         """Store the new positions, with that of `job.state`; return what the commit refers to."""

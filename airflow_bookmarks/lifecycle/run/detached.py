@@ -358,6 +358,7 @@ class DetachedRun(ReadsContexts, KeepsState, Expects, WritesManifests, RecordsUs
             contexts=contexts,
             outputs=outputs,
             seconds=self._stopwatch.seconds(),
+            left_out=self._inputs.left_out,
         )
 
     # ---- batches

@@ -168,6 +168,13 @@ class RunSession(Protocol):
         """Keep the greatest value that was read of the column that gives the watermark of a context."""
         ...
 
+    def count_left_out(self, step: str, reason: str, number: int) -> None:
+        """Add to the count of what a step of the script left out of what was read, which the run record shows.
+
+        `step` is a name of the script's own ("mapped"), `reason` says what was left out ("dropped records").
+        """
+        ...
+
     # ---- check and write
 
     def expect(self, condition: Condition, message: str) -> None:

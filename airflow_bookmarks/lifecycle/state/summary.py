@@ -12,6 +12,7 @@ from airflow_bookmarks.core.rules.mode import Mode
 from airflow_bookmarks.core.selection.partition_time import NEWEST_PARTITION
 from airflow_bookmarks.core.selection.reason import BEFORE_START, MISSING, QUARANTINED
 from airflow_bookmarks.core.text.count import (
+    LEFT_OUT,
     READ_AGAIN,
     REMOVED_KEYS,
     REPLACED,
@@ -38,6 +39,7 @@ class Summary:
     """What a finished run did. `run_number`, `epoch` and `version` are None for pause and disable runs.
 
     Where an execution made several runs, in batches, it has the sums over all of them, from `first_run_number` on.
+    `left_out` counts by step of the script, and then by reason, what a step left out of what was read.
     """
 
     job: str
@@ -53,6 +55,7 @@ class Summary:
     outputs: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     seconds: Mapping[str, str] = field(default_factory=dict)
     first_run_number: int | None = None
+    left_out: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, run: Run, namespace: str, job: str) -> Summary:
@@ -74,6 +77,7 @@ class Summary:
                 for name, output in run.outputs.items()
             },
             seconds=run.metrics.get("seconds", {}),
+            left_out=run.metrics.get(LEFT_OUT, {}),
         )
 
     def in_words(self) -> str:
@@ -83,13 +87,17 @@ class Summary:
             parts = [f"runs {self.first_run_number} to {self.run_number}"]
         parts += [f"{ctx}: {_read_in_words(figures)}" for ctx, figures in self.contexts.items()]
         parts += [_written_in_words(name, figures) for name, figures in self.outputs.items()]
+        counts = ((step, reason, count) for step, found in self.left_out.items() for reason, count in found.items())
+        parts += [f"{reason} of {step}: {count}" for step, reason, count in counts]
         return ", ".join(parts)
 
     def as_dict(self) -> dict[str, Any]:
         """Return it as one plain dict. Numbers that other jobs compare are text, because XCom sends some through
-        float. `first_run_number` is there only where an execution made several runs.
+        float. `first_run_number` is there only where an execution made several runs, `left_out` only where a step of
+        the script left something out.
         """
         several = {} if self.first_run_number is None else {"first_run_number": _text(self.first_run_number)}
+        left_out = {LEFT_OUT: {step: dict(counts) for step, counts in self.left_out.items()}} if self.left_out else {}
         return {
             "job": self.job,
             "namespace": self.namespace,
@@ -104,6 +112,7 @@ class Summary:
             "outputs": {name: dict(figures) for name, figures in self.outputs.items()},
             "seconds": dict(self.seconds),
             **several,
+            **left_out,
         }
 
 
@@ -304,6 +313,7 @@ def joined(made: Sequence[Summary]) -> Summary:
         contexts=_by_name([summary.contexts for summary in made], partial(_context, summed=reasons)),
         outputs=_by_name([summary.outputs for summary in made], _output),
         seconds=_seconds(made),
+        left_out=_left_out(made),
     )
 
 
@@ -367,6 +377,16 @@ def _changes(changes: Sequence[Mapping[str, Sequence[str]]]) -> dict[str, list[s
     """Return all schema changes by kind, each once: a batch compares with the one before it."""
     kinds = dict.fromkeys(kind for change in changes for kind in change)
     return {kind: list(dict.fromkeys(said for each in changes for said in each.get(kind, ()))) for kind in kinds}
+
+
+def _left_out(made: Sequence[Summary]) -> dict[str, dict[str, int]]:
+    sums: dict[str, dict[str, int]] = {}
+    for summary in made:
+        for step, counts in summary.left_out.items():
+            known = sums.setdefault(step, {})
+            for reason, count in counts.items():
+                known[reason] = known.get(reason, 0) + count
+    return sums
 
 
 def _seconds(made: Sequence[Summary]) -> dict[str, str]:

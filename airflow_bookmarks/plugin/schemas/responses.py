@@ -257,7 +257,8 @@ class Window(ResponseModel):
 class RunRow(ResponseModel):
     """One run; `state` UNDONE: a reset, rewind, set or undo left it out. DAMAGED: it can't be read, for `error`.
 
-    `amounts` has by its unit what it read that is not counted in files.
+    `amounts` has by its unit what it read that is not counted in files, `left_out` by step of the script, and then by
+    reason, how many records a step left out.
     """
 
     number: int
@@ -285,6 +286,7 @@ class RunRow(ResponseModel):
     seconds: dict[str, str] = {}
     contexts: dict[str, dict[str, Any]] = {}
     outputs: dict[str, dict[str, Any]] = {}
+    left_out: dict[str, dict[str, int]] = {}
     error: str | None = None
     task: Task | None = None
 

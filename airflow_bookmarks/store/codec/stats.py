@@ -8,7 +8,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from airflow_bookmarks.core.job_state import STATE_KIND
-from airflow_bookmarks.core.metadata.known import KNOWN, is_map_of, is_text, is_texts
+from airflow_bookmarks.core.metadata.known import KNOWN, is_map_of, is_size, is_text, is_texts
+from airflow_bookmarks.core.text.count import LEFT_OUT
 from airflow_bookmarks.store.codec.attribute import Fields, is_number, run_key_of
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ def stats_of(fields: Fields) -> Mapping[str, Any]:
 
 
 def metrics_of(fields: Fields) -> Mapping[str, Any]:
-    """Return the metrics of a run: stats by context, seconds by step, and what it did with `job.state`.
+    """Return the metrics of a run: stats by context, seconds by step, what the script left out, and its `job.state`.
 
     Raises:
         StateCorruptError: one of them is not what its readers rely on.
@@ -44,6 +45,7 @@ def metrics_of(fields: Fields) -> Mapping[str, Any]:
         for _, stats in fields.map("contexts").maps():
             stats_of(stats)
     fields.check("seconds", is_map_of(is_text), "no map of texts")
+    fields.check(LEFT_OUT, is_map_of(is_map_of(is_size)), "no map of counts")
     if STATE_KIND in fields:
         state = fields.map(STATE_KIND)
         state.check("from", _is_run_or_none, "no run as number.fence")

@@ -107,7 +107,7 @@ def test_failures_of_a_filter_are_counted_though_nobody_asks(
         assert made.toDF().count() == 36
     assert made.toDF().limit(1).collect()
     run = current_run(shared_spark)
-    run.release()
+    run.end()
     assert run.counts[("error records", "often")] == 4
 
 

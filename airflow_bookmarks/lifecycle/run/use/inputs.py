@@ -50,7 +50,7 @@ class RunInputs(Mapping[str, PlannedContext]):
     """The contexts of one run by name, in the order in which they were planned; without a store or a lock.
 
     `disposals` say what becomes of the files of a context once the run is published (set before it is planned), `kept`
-    why they stay after all.
+    why they stay after all. `left_out` counts by step of the script, and then by reason, what a step left out.
     """
 
     def __init__(self, job: str) -> None:
@@ -58,6 +58,7 @@ class RunInputs(Mapping[str, PlannedContext]):
         self._contexts: dict[str, PlannedContext] = {}
         self.disposals: dict[str, Disposal] = {}
         self.kept: dict[str, str] = {}
+        self.left_out: dict[str, dict[str, int]] = {}
 
     def __getitem__(self, ctx: str) -> PlannedContext:
         return self._contexts[ctx]
@@ -113,6 +114,11 @@ class RunInputs(Mapping[str, PlannedContext]):
             if ctx not in self._contexts:
                 self.disposals.pop(ctx, None)
             raise
+
+    def leave_out(self, step: str, reason: str, number: int) -> None:
+        """Add to the count of what a step of the script left out of what was read."""
+        counts = self.left_out.setdefault(step, {})
+        counts[reason] = counts.get(reason, 0) + number
 
     def add(self, ctx: str, planned: PlannedContext) -> None:
         """Take a context that is planned now."""

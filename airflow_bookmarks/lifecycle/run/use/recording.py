@@ -59,6 +59,16 @@ class RecordsUse(Guarded):
         """Keep the greatest value that was read of the column that gives the watermark of a context."""
         self._inputs[ctx].greatest = greatest
 
+    @guarded
+    def count_left_out(self, step: str, reason: str, number: int) -> None:
+        """Add to the count of what a step of the script left out of what was read; see `RunSession`.
+
+        Raises:
+            MisuseError: the run is over.
+        """
+        self._check_running(f"count what {step!r} left out")
+        self._inputs.leave_out(step, reason, number)
+
     # ---- write
 
     @guarded

@@ -30,6 +30,7 @@ function run(number: number, state: string): RunRow {
     amounts: {},
     contexts: {},
     outputs: {},
+    left_out: {},
     seconds: {},
     watermark: {},
     order: {},

@@ -6,7 +6,7 @@ import { Ago } from "../../parts/Ago";
 import { MarkMove } from "../../parts/Mark";
 import { duration } from "../../words/time";
 import { logOf } from "../task";
-import { factsOf } from "./details";
+import { type Fact, factsOf, leftOutOf } from "./details";
 import { Phases } from "./Phases";
 import { RunFiles } from "./RunFiles";
 import { isLiving, isUnmoved, secondsOf } from "./run";
@@ -34,6 +34,11 @@ export function RunDetails({ job, run }: { job: string; run: RunRow }) {
           <Facts facts={facts} />
         </Part>
       ))}
+      {Object.keys(run.left_out).length > 0 && (
+        <Part title="Left out by the script">
+          <Said facts={leftOutOf(run)} />
+        </Part>
+      )}
       {Object.keys(run.seconds).length > 0 && (
         <Part title="Time">
           <Phases run={run} />
@@ -148,10 +153,13 @@ function WindowWords({ window, order, isLost }: WindowWordsProps) {
 
 function Facts({ facts }: { facts: Readonly<Record<string, unknown>> }) {
   const said = factsOf(facts);
-  if (said.length === 0) return <Text fontSize="sm">No more details</Text>;
+  return said.length === 0 ? <Text fontSize="sm">No more details</Text> : <Said facts={said} />;
+}
+
+function Said({ facts }: { facts: readonly Fact[] }) {
   return (
     <DataList.Root orientation="horizontal" size="sm" gap={1}>
-      {said.map((fact) => (
+      {facts.map((fact) => (
         <Line key={fact.name} name={fact.name}>
           <Text wordBreak="break-word">{fact.said}</Text>
         </Line>

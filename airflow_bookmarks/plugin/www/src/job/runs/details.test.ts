@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { factsOf, phasesOf } from "./details";
+import { factsOf, leftOutOf, phasesOf } from "./details";
 
 describe("the time of a run", () => {
   it("is shown by part, longest first", () =>
@@ -8,6 +8,13 @@ describe("the time of a run", () => {
       { name: "plan", seconds: 1, share: 0.25 },
     ]));
   it("may be none at all", () => expect(phasesOf({ seconds: { plan: "0.000" } })[0]?.share).toBe(0));
+});
+
+describe("what a script left out", () => {
+  it("is counted by step, under the script's own names", () =>
+    expect(leftOutOf({ left_out: { after_map: { "dropped records": 1200, "error records": 1 } } })).toEqual([
+      { name: "after_map", said: "dropped records: 1,200, error records: 1" },
+    ]));
 });
 
 describe("facts", () => {

@@ -40,6 +40,14 @@ export function phasesOf(run: Pick<RunRow, "seconds">): Phase[] {
     .sort((one, other) => other.seconds - one.seconds);
 }
 
+/** Return what each step of the script left out of what was read, in words; by the names that the script gave. */
+export function leftOutOf(run: Pick<RunRow, "left_out">): Fact[] {
+  return Object.entries(run.left_out).map(([name, counts]) => {
+    const said = Object.entries(counts).map(([reason, count]) => `${reason}: ${inFull(count)}`);
+    return { name, said: said.join(", ") };
+  });
+}
+
 // How two histories are told apart, and ends of a window that are shown as such: of use to who looks into a defect alone.
 const INTERNAL: ReadonlySet<string> = new Set(["after", "changes", "epoch", "fence", "replaced", "until"]);
 

@@ -26,6 +26,7 @@ export function sample(number: number, overrides: Partial<RunRow> = {}): RunRow 
     amounts: {},
     contexts: {},
     outputs: {},
+    left_out: {},
     ...overrides,
   };
 }
