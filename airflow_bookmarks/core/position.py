@@ -26,7 +26,7 @@ class Position:
     the watermark of the context stays as it is, whatever that is. `order` is how the watermark compares; None: as that
     of its kind, or as it looks. `artifacts` are the folders that belong to the position (a snapshot, a spool), by URI,
     each made by `PlanInput.new_artifact`: they stay as long as anything refers to the position, and then `gc` removes
-    them.
+    them. `set_aside` is how many files are in quarantine there; None: its kind sets none aside.
     """
 
     body: bytes
@@ -35,6 +35,7 @@ class Position:
     keeps_watermark: bool = False
     order: Order | None = None
     artifacts: tuple[str, ...] = ()
+    set_aside: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +64,7 @@ def state_after(
     A watermark of another column, or of no column, says nothing of this one: the first value of the column replaces it.
     Until then there is none: a sensor that waits for a value of the column must not be released by the time of a file.
     """
-    state = replace(state, artifacts=position.artifacts)
+    state = replace(state, artifacts=position.artifacts, set_aside=position.set_aside)
     if greatest is None:
         return replace(state, watermark=position.watermark, order=_name(position.order))
     is_same = before is not None and before.watermark_column == greatest.column

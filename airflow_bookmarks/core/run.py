@@ -204,6 +204,10 @@ class ContextState:
     did, where the context has another one since (None: the same). `order` is the name of the order of the watermark, as
     `core.order.order_of` reads it; None: it was stored before contexts had one, or no watermark was known. `artifacts`
     are the URIs of the folders that belong to the position.
+
+    For people alone: `set_aside` is how many files are in quarantine at the position, `missing` how many numbers or
+    days the run that listed it last found missing between the first and the last. None: its kind has none, nobody looks
+    for them, or the state is of a version that did not store them here.
     """
 
     kind: str
@@ -216,6 +220,8 @@ class ContextState:
     named: str | None = None
     order: str | None = None
     artifacts: tuple[str, ...] = ()
+    set_aside: int | None = field(default=None, compare=False)
+    missing: int | None = field(default=None, compare=False)
 
     @property
     def source(self) -> SourceRef:

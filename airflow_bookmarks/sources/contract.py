@@ -221,6 +221,8 @@ def _fault_of(kind: SourceKind[Any] | None, position: object) -> str | None:
         return "one of its blobs is not bytes"
     if position.watermark is not None and not isinstance(position.watermark, str):
         return f"its watermark is {_shown(position.watermark)}, and text is needed"
+    if position.set_aside is not None and not (is_size(position.set_aside) and position.set_aside < _TOO_LONG):
+        return f"its set_aside is {_shown(position.set_aside)}, and a count is needed"
     if position.order is not None and not _is_order(position.order):
         return f"its order {_shown(position.order)} is none of airflow_bookmarks.core.order ({', '.join(ORDERS)})"
     order = position.order or (None if kind is None else kind.order)

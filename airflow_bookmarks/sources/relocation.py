@@ -112,7 +112,7 @@ def relocated(
     sequence = found.file_metadata.sequence
     watermark = newest if sequence is None else found.watermark
     order = TIME if sequence is None else order_by(sequence, watermark)
-    position = Position(after.root(), watermark, after.unsaved(), order=order)
+    position = Position(after.root(), watermark, after.unsaved(), order=order, set_aside=len(after.quarantine))
     return Relocation(position, old, new, counts, unverified)
 
 

@@ -82,7 +82,7 @@ def files_at(store: StateReader, found: PlanInput, plan: FilePlan, value: str) -
     sequence = None if plan.sequence is None else SequenceStart(plan.sequence.rule, before)
     watermark = newest if sequence is None else sequence.after(plan.roots, listing)
     order = TIME if sequence is None else order_by(sequence.rule, watermark)
-    return Position(ledger.root(), watermark, ledger.unsaved(), order=order)
+    return Position(ledger.root(), watermark, ledger.unsaved(), order=order, set_aside=len(ledger.quarantine))
 
 
 def _retried(found: PlanInput, value: str) -> Position:
@@ -100,7 +100,8 @@ def _retried(found: PlanInput, value: str) -> Position:
         )
     let_out = ledger.let_out | {bare_name(path) for path in wanted}
     after = replace(ledger, quarantine=ledger.quarantine.without(wanted), let_out=let_out)
-    return Position(after.root(), found.watermark, after.unsaved(), keeps_watermark=True)
+    left = len(after.quarantine)
+    return Position(after.root(), found.watermark, after.unsaved(), keeps_watermark=True, set_aside=left)
 
 
 def _optional(found: PlanInput) -> Collection[str]:

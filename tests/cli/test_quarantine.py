@@ -59,6 +59,18 @@ def test_show_counts_them_for_each_context(shop: Shop, uri: str, capsys: pytest.
     assert answer(uri, capsys, "show", JOB)["contexts"]["raw"]["quarantined"] == 1
 
 
+def test_job_with_such_files_is_paused_in_the_list_and_for_monitors(
+    shop: Shop, uri: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    why = "1 file set aside because they can't be parsed"
+
+    [row] = answer(uri, capsys, "list")
+    [troubled] = answer(uri, capsys, "check", "--health", code=1)
+
+    assert row["health"] == "PAUSED"
+    assert (troubled["job"], troubled["health"], troubled["reason"]) == (JOB, "PAUSED", why)
+
+
 def test_pending_names_them_under_their_reason(shop: Shop, uri: str, capsys: pytest.CaptureFixture[str]) -> None:
     [context] = answer(uri, capsys, "pending", JOB, "--skipped")["contexts"]
 

@@ -25,10 +25,12 @@ from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
 from airflow_bookmarks.plugin.presenters.all_jobs import AllJobs
 from airflow_bookmarks.plugin.presenters.job_list import JobQuery, job_list
 from airflow_bookmarks.plugin.schemas.responses import JobList, Task
+from airflow_bookmarks.sources.files.planner import FileSource
 from airflow_bookmarks.store.codec import item
 from airflow_bookmarks.store.table import Attributes, Put, Update
 from airflow_bookmarks.store.transitions.health import health_shards, put_health_shard
 from tests.airflow.conftest import World
+from tests.lifecycle.shop import FILES
 from tests.plugin.conftest import run_of_dag
 
 # Airflow is asked when the DAGs of jobs were due.
@@ -274,6 +276,22 @@ def test_job_that_waits_for_a_second_person_is_waiting_in_the_list_too(world: Wo
         "b.protected",
         "1 change waiting for a second person",
     )
+
+
+def test_job_with_input_that_is_set_aside_is_paused_in_the_list_too(world: World) -> None:
+    world.shop.run("a.well")
+    broken = world.shop.put("broken.txt", "b")
+    run = world.shop.begin("b.paused")
+    run.plan("raw", FileSource(FILES, [str(world.shop.raw)]))
+    run.quarantine("raw", {str(broken): "it is broken"})
+    run.commit()
+
+    shown = listed(world, AllJobs(), health="PAUSED", counts=True)
+
+    assert shown.by_health == {"OK": 1, "PAUSED": 1}
+    assert [(row.job, row.health and row.health.reason) for row in shown.jobs] == [
+        ("b.paused", "1 file set aside because they can't be parsed")
+    ]
 
 
 # ---- very many jobs

@@ -100,6 +100,9 @@ def check_refused_and_whole(source: KeySource, match: str) -> None:
         (lambda position: replace(position, body=bytearray(b"1")), "its body is of type bytearray"),
         (lambda position: replace(position, body=None), "its body is of type NoneType"),
         (lambda position: replace(position, blobs={"a": "b"}), "one of its blobs is not bytes"),
+        (lambda position: replace(position, set_aside=-1), "its set_aside is -1, and a count is needed"),
+        (lambda position: replace(position, set_aside="2"), "its set_aside is '2', and a count is needed"),
+        (lambda position: replace(position, set_aside=10**38), "its set_aside is 1000*, and a count is needed"),
         (lambda position: position.body, "it is b'1', not a Position"),
     ],
 )

@@ -107,6 +107,11 @@ class FilePlan:
         return Listing.of(file for file in left if file.path in self.again)
 
     @property
+    def missing(self) -> int | None:
+        """How many numbers or days are missing between the first and the last; None: nobody looks for them."""
+        return None if self.seen is None else self.seen.missing
+
+    @property
     def sequence_watermark(self) -> str | None:
         """The watermark once this plan is read; None where the files have no sequence, or no value was seen yet."""
         if self.sequence is None:

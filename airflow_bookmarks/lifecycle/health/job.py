@@ -46,7 +46,7 @@ def health(store: BookmarkStore, job: str, schedule: Schedule | None = None) -> 
         schedule=schedule,
         requests=[each.made_at for each in found if each.state == OPEN],
         quarantined=set_aside(quarantined_counts(store, job, head)),
-        gaps=missing_in(last_plans(store, job, head)),
+        gaps=missing_in(head, last_plans(store, job, head)),
     )
     return judge(facts)
 
@@ -70,9 +70,16 @@ def set_aside(counts: Mapping[str, int | None]) -> int:
     return sum(1 if count is None else count for count in counts.values())
 
 
-def missing_in(plans: LastPlans) -> int:
-    """Return how many partitions or numbers are missing between the first and the last that contexts have seen."""
-    return sum((shown(plan).get("gaps") or {}).get("missing", 0) for plan in plans.values())
+def missing_in(head: Head, plans: LastPlans) -> int:
+    """Return how many partitions or numbers are missing between the first and the last that contexts have seen.
+
+    Args:
+        head: that of the job, which says so.
+        plans: what listed each context last: asked where an earlier version wrote the head.
+    """
+    counts = {ctx: (shown(plan).get("gaps") or {}).get("missing", 0) for ctx, plan in plans.items()}
+    told = {ctx: state.missing for ctx, state in head.contexts.items() if state.missing is not None}
+    return sum((counts | told).values())
 
 
 def facts_of(
@@ -82,10 +89,21 @@ def facts_of(
     *,
     schedule: Schedule | None = None,
     requests: Sequence[datetime] = (),
-    quarantined: int = 0,
-    gaps: int = 0,
+    quarantined: int | None = None,
+    gaps: int | None = None,
 ) -> HealthFacts:
-    """Return what a head says of the health of its job, with what else is known."""
+    """Return what a head says of the health of its job, with what else is known.
+
+    Args:
+        head: that of the job.
+        now: the present time.
+        behind: how far it is behind the jobs that it reads.
+        schedule: that of its DAG; None: it has none, or it is not known.
+        requests: when the changes were requested that wait for a second person.
+        quarantined, gaps: what is set aside, and missing, in its input; None: as the head says. What earlier versions
+            wrote does not say so.
+    """
+    states = head.contexts.values()
     is_working = head.holder(now) is not None
     left = None if head.lease is None or is_working else head.lease.expires_at
     return HealthFacts(
@@ -100,8 +118,8 @@ def facts_of(
         cleans=head.cleaning is not None,
         lags=[_source_lag(each, now) for each in behind],
         requests=requests,
-        quarantined=quarantined,
-        gaps=gaps,
+        quarantined=sum(state.set_aside or 0 for state in states) if quarantined is None else quarantined,
+        gaps=sum(state.missing or 0 for state in states) if gaps is None else gaps,
         move=head.moved,
     )
 

@@ -1,8 +1,9 @@
 """Judge the health of all jobs of a namespace: by their heads, and by what they read of each other.
 
 That costs one query for the index and one request for each hundred heads and each hundred edges, a few queries for each
-job that is behind, and one for each protected job. What only the items of a job tell is looked at for one job alone
-(`lifecycle.health.job`): files that are set aside, and gaps.
+job that is behind, and one for each protected job. How many files are set aside, and how much is missing in the input,
+the heads say as well; of those that an earlier version wrote, only the items of the job do, which are read for one job
+alone (`lifecycle.health.job`).
 """
 
 from __future__ import annotations

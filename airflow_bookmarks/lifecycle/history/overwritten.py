@@ -72,7 +72,7 @@ def _unlearned(
         position = kind.unlearned(reader.found(ctx), plan)
         if position is None:
             continue
-        contexts[ctx] = replace(state, set_in=history.head.epoch + 1)
+        contexts[ctx] = replace(state, set_in=history.head.epoch + 1, set_aside=position.set_aside)
         positions[ctx] = blobs.refer(position.body)
         bodies += position.blobs.values()
         bodies += [] if positions[ctx].inline is not None else [position.body]

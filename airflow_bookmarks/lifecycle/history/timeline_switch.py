@@ -89,7 +89,7 @@ def switch_set(
 ) -> TimelineSwitch:
     """Return the switch that puts one context to a given position; it undoes no run."""
     head = history.head
-    after = replace(state, set_in=head.epoch + 1, artifacts=position.artifacts)
+    after = replace(state, set_in=head.epoch + 1, artifacts=position.artifacts, set_aside=position.set_aside)
     if not position.keeps_watermark:
         order = None if position.order is None else position.order.name
         after = replace(after, watermark=position.watermark, watermark_column=None, order=order)

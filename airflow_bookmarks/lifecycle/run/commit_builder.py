@@ -6,7 +6,7 @@ commit only refers to them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from airflow_bookmarks.core.job_state import STATE_CONTEXT
@@ -36,7 +36,8 @@ class ContextOutcome:
     `position` is where its source leads after `plan` (None: the context stays where it is); `before` is the state that
     the run went on from (None: it started anew). `greatest` was read of the column of the watermark (None: the source
     tells the watermark). `keeps_column`: what was read is not known, so the watermark of a column stays as it was.
-    `stored_stats` are those that were stored with a plan of another driver (None: its own are asked).
+    `stored_stats` are those that were stored with a plan of another driver (None: its own are asked). `missing` is how
+    many numbers or days the plan found missing (None: nobody looks for them).
     """
 
     kind: str
@@ -50,15 +51,17 @@ class ContextOutcome:
     schema_change: Mapping[str, Any] | None = None
     is_read_whole: bool = True
     stored_stats: Mapping[str, Any] | None = None
+    missing: int | None = None
 
     def state(self, key: RunKey) -> ContextState | None:
-        """Return where the context stands once run `key` is committed; None: where it stood."""
+        """Return where the context stands once run `key` is committed: where it stood, if the run has not moved it."""
         if self.position is None:
-            return None
+            return None if self.before is None else replace(self.before, missing=self.missing)
         greatest = self.greatest
         if self.keeps_column and self.before is not None and self.before.watermark_column is not None:
             greatest = Greatest(self.before.watermark_column)
-        return state_after(ContextState(self.kind, self.fingerprint, key), self.position, self.before, greatest)
+        state = ContextState(self.kind, self.fingerprint, key, missing=self.missing)
+        return state_after(state, self.position, self.before, greatest)
 
     def stats(self, watermark_before: str | None) -> dict[str, Any]:
         """Return what the run record says of the context."""

@@ -96,6 +96,7 @@ class CommitPreparation:
             rows=context.rows,
             schema_change=context.schema_change,
             is_read_whole=is_read_whole,
+            missing=plan.missing if isinstance(plan, FilePlan) else None,
         )
 
     def _advanced(self, ctx: str, context: PlannedContext, plan: Plan) -> Position | None:
@@ -129,6 +130,7 @@ class CommitPreparation:
         entry = adopted.plans[ctx]
         kind, starts_over = kind_of(entry.kind), entry.metadata.starts_over
         plan = kind.decode(self.bodies.store.blobs.get(entry.body))
+        gaps = entry.file_metadata.gaps if isinstance(plan, FilePlan) else None
         return ContextOutcome(
             entry.kind,
             entry.fingerprint,
@@ -139,6 +141,7 @@ class CommitPreparation:
             is_read_whole=entry.metadata.on_published is None,
             # Its rows are there: what a version before has let a plan say is no reason to refuse it now.
             stored_stats=None if isinstance(plan, FilePlan) else _stats_of_plan(entry),
+            missing=None if gaps is None else gaps.missing,
         )
 
     def _adopted_position(self, adopted: Run, ctx: str, plan: Any) -> Position | None:

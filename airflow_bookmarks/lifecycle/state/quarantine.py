@@ -78,10 +78,16 @@ def quarantined_files(store: BookmarkStore, job: str) -> list[dict[str, Any]]:
 
 
 def quarantined_counts(store: BookmarkStore, job: str, head: Head) -> dict[str, int | None]:
-    """Return the number of files that each context has in quarantine, if any; None where its position is damaged."""
+    """Return the number of files that each context has in quarantine, if any; None where it can't be told.
+
+    The head says it; where an earlier version wrote that, the position does, unless it is damaged.
+    """
     reader = ContextReader(store, job, head)
     counts: dict[str, int | None] = {}
     for ctx in _contexts_of_files(head):
+        counts[ctx] = head.contexts[ctx].set_aside
+        if counts[ctx] is not None:
+            continue
         try:
             counts[ctx] = len(quarantine_of(reader.found(ctx)))
         except StateCorruptError:  # which the doctor says more of

@@ -233,7 +233,7 @@ def _job(hook: BookmarkHook, found: Owned, request: PageRequestDep, scope: UserS
         store.now(),
         requests=[each.made_at for each in body if each.state == OPEN],
         quarantined=set_aside(quarantined_counts(store, key, head)),
-        gaps=missing_in(plans),
+        gaps=missing_in(head, plans),
     )
     more: dict[str, Any] = {"lag": worst_lag(around.lags[key]), "is_deleted": is_deleted(entry, head), "health": health}
     more["failed_task"] = failed_tasks(store, {key: head}).get(key)

@@ -56,9 +56,10 @@ def advance(ledger: Ledger, plan: FilePlan, listing: Listing | None, forget_befo
     after = replace(after, quarantine=held, let_out=_still_let_out(after, plan))
     if plan.sequence is not None:
         watermark = plan.sequence_watermark
-        return Position(after.root(), watermark, after.unsaved(), order=order_by(plan.sequence.rule, watermark))
+        order = order_by(plan.sequence.rule, watermark)
+        return Position(after.root(), watermark, after.unsaved(), order=order, set_aside=len(held))
     watermark = None if after.newest_ms is None else to_text(instant(after.newest_ms))
-    return Position(after.root(), watermark, after.unsaved(), order=TIME)
+    return Position(after.root(), watermark, after.unsaved(), order=TIME, set_aside=len(held))
 
 
 def _still_let_out(ledger: Ledger, plan: FilePlan) -> frozenset[str]:

@@ -61,7 +61,8 @@ class FileKind(NamedFilesKind):
         if not len(files):
             return None
         after = ledger.with_other_versions(files, files)
-        return Position(after.root(), None, after.unsaved(), keeps_watermark=True)
+        held = len(after.quarantine)
+        return Position(after.root(), None, after.unsaved(), keeps_watermark=True, set_aside=held)
 
     def union(self, plans: Sequence[FilePlan]) -> FilePlan:
         """Return one plan that reads what `plans` read; see `SourceKind.union`."""

@@ -261,6 +261,10 @@ def _context_value(state: ContextState) -> Attributes:
         value["named"] = state.named
     if state.artifacts:
         value[ARTIFACTS] = list(state.artifacts)
+    if state.set_aside is not None:
+        value["set_aside"] = state.set_aside
+    if state.missing is not None:
+        value["missing"] = state.missing
     return value
 
 
@@ -284,8 +288,11 @@ def _context_of(fields: Fields) -> ContextState:
     if ARTIFACTS in fields:
         fields.check(ARTIFACTS, _is_texts, "no list of URIs")
     artifacts = tuple(map(str, fields.values.get(ARTIFACTS, ())))
+    set_aside, missing = (fields.size(name) if name in fields else None for name in ("set_aside", "missing"))
     key = fields.run_key("run")
-    return ContextState(kind, fingerprint, key, watermark, set_in, column, moves, named, order, artifacts)
+    return ContextState(
+        kind, fingerprint, key, watermark, set_in, column, moves, named, order, artifacts, set_aside, missing
+    )
 
 
 def _check_fingerprint(fields: Fields) -> None:

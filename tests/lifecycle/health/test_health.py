@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,20 +12,27 @@ import pytest
 from airflow_bookmarks.core.errors import PublishError
 from airflow_bookmarks.core.health.cadence import COMMITS_KEPT
 from airflow_bookmarks.core.health.verdict import HealthState, HealthVerdict
-from airflow_bookmarks.lifecycle.changes.change import reset, rewind
+from airflow_bookmarks.lifecycle.changes.change import reset, rewind, set_position
 from airflow_bookmarks.lifecycle.health.job import health
 from airflow_bookmarks.lifecycle.health.listed import healths
 from airflow_bookmarks.lifecycle.protocol.lease import LEASE_TIME
 from airflow_bookmarks.lifecycle.run.replay import ReplayRun
+from airflow_bookmarks.sinks.registry import SINKS
+from airflow_bookmarks.sinks.staging import StagingRequest
+from airflow_bookmarks.sources.files.options import FileOptions
+from airflow_bookmarks.sources.files.planner import FileSource
 from airflow_bookmarks.store.bookmark_store import BookmarkStore
-from tests.lifecycle.shop import Shop
+from airflow_bookmarks.store.codec import item
+from airflow_bookmarks.store.table import Update
+from tests.lifecycle.rows import Rows
+from tests.lifecycle.shop import FILES, Shop
 
 TERMS: dict[str, Any] = {"reason": "a test", "who": "me"}
 
 
 def seen(shop: Shop, job: str = "copy") -> HealthVerdict:
     alone = health(shop.store, job)
-    assert healths(shop.store)[job].state is alone.state  # the list says the same
+    assert healths(shop.store)[job] == alone  # the list says the same
     return alone
 
 
@@ -163,3 +172,112 @@ def test_consumer_of_a_job_that_was_rewound_is_told_by_its_upstream(shop: Shop) 
     assert verdict.state is HealthState.REWOUND
     assert "went back to run 1" in verdict.reason
     assert seen(shop).state is HealthState.TAKEN_BACK  # which is another word
+
+
+# ---- files that are set aside, and gaps
+
+PARTS = r"part-(?P<seq>\d+)"
+WAITS = (HealthState.PAUSED, "1 file set aside because they can't be parsed")
+
+
+def read(shop: Shop, *broken: str, **options: Any) -> None:
+    """Make one run that finds out that files of these names can't be parsed."""
+    run = shop.begin()
+    plan = run.plan("raw", FileSource(FILES, [str(shop.raw)], FileOptions(**options)))
+    corrupt = {path: "it is broken" for path in plan.files.paths if Path(path).name in broken}
+    if corrupt:
+        run.quarantine("raw", corrupt)
+    run.commit()
+
+
+def state(shop: Shop) -> tuple[HealthState, str]:
+    verdict = seen(shop)
+    return verdict.state, verdict.reason
+
+
+def states(verdict: HealthVerdict) -> list[HealthState]:
+    return [verdict.state, *(each.state for each in verdict.more)]
+
+
+def test_job_with_files_that_are_set_aside_is_paused_until_they_are_read(shop: Shop) -> None:
+    shop.put("a.txt", "a")
+    shop.put("b.txt", "b")
+    read(shop, "b.txt")
+    assert state(shop) == WAITS
+    shop.put("c.txt", "c")
+    read(shop)
+    read(shop)  # with nothing new
+    assert state(shop) == WAITS
+    set_position(shop.store, "copy", "raw", "retry:*", **TERMS)
+    assert state(shop)[0] is HealthState.TAKEN_BACK
+    read(shop)
+    assert state(shop)[0] is HealthState.OK
+
+
+def test_what_was_set_aside_goes_back_with_the_position(shop: Shop) -> None:
+    shop.put("a.txt", "a")
+    read(shop)
+    shop.put("b.txt", "b")
+    read(shop, "b.txt")
+    rewind(shop.store, "copy", 1, **TERMS)
+    assert state(shop)[0] is HealthState.TAKEN_BACK
+    read(shop, "b.txt")
+    assert state(shop) == WAITS
+    set_position(shop.store, "copy", "raw", "now", **TERMS)  # counts as read
+    assert state(shop)[0] is HealthState.TAKEN_BACK
+
+
+def test_job_with_a_gap_in_its_sequence_is_paused_until_it_is_filled(shop: Shop) -> None:
+    for number in (1, 3, 5):
+        shop.put(f"part-{number}.csv", "a")
+    read(shop, sequence=PARTS)
+    assert state(shop) == (HealthState.PAUSED, "its input lacks 2 between the first and the last seen")
+    shop.put("part-2.csv", "a")
+    read(shop, sequence=PARTS)
+    assert state(shop) == (HealthState.PAUSED, "its input lacks 1 between the first and the last seen")
+    read(shop, sequence=PARTS, gaps=False)
+    assert state(shop)[0] is HealthState.OK
+
+
+def test_gap_of_more_numbers_than_a_key_has_digits_is_seen(shop: Shop) -> None:
+    for number in (1, 20_130_131_235_959):
+        shop.put(f"part-{number}.csv", "a")
+    read(shop, sequence=PARTS)
+    assert state(shop) == (HealthState.PAUSED, "its input lacks 20,130,131,235,957 between the first and the last seen")
+
+
+def test_gap_that_a_run_with_nothing_to_read_finds_is_seen(shop: Shop) -> None:
+    shop.put("part-1.csv", "a")
+    read(shop, sequence=PARTS)
+    shop.put("part-3.csv", "a", seconds=int(shop.store.now().timestamp()) + 3_600)
+    read(shop, sequence=PARTS, settle=timedelta(minutes=5))
+    assert shop.store.head("copy").data_run_number == 1
+    assert state(shop)[0] is HealthState.PAUSED
+
+
+def test_run_that_is_taken_over_leaves_what_is_set_aside_and_its_gaps(shop: Shop) -> None:
+    rows = Rows(shop.root / "rows.db")
+    for number in (1, 3, 4):
+        shop.put(f"part-{number}.csv", "a")
+    dead = shop.begin(run_id="task", sinks=SINKS.extended(rows))
+    plan = dead.plan("raw", FileSource(FILES, [str(shop.raw)], FileOptions(sequence=PARTS)))
+    plan = dead.quarantine("raw", {str(shop.raw / "part-3.csv"): "it is broken"})
+    dead.place("out", StagingRequest(Rows.kind, str(shop.root / "rows")))
+    rows.write(int(dead.token.rsplit("/", 1)[1]), list(plan.files.paths))
+    shop.begin(run_id="task", attempt=2, sinks=SINKS.extended(rows)).leave()
+    assert states(seen(shop)) == [HealthState.PAUSED, HealthState.PAUSED, HealthState.OK]
+
+
+def test_head_of_an_earlier_version_does_not_say_so_until_its_next_files_are_read(shop: Shop) -> None:
+    shop.put("part-1.csv", "a")
+    shop.put("part-3.csv", "a")
+    shop.put("part-4.csv", "b")
+    read(shop, "part-4.csv", sequence=PARTS)
+    known = shop.store.head("copy").contexts
+    before = item.contexts_value({ctx: replace(each, set_aside=None, missing=None) for ctx, each in known.items()})
+    shop.store.table.transact([Update(shop.store.keys("copy").head, set={"contexts": before})])
+    assert states(health(shop.store, "copy")) == [HealthState.PAUSED, HealthState.PAUSED, HealthState.OK]
+    assert healths(shop.store)["copy"].state is HealthState.OK
+    shop.put("part-5.csv", "a")
+    read(shop, sequence=PARTS)
+    assert state(shop)[0] is HealthState.PAUSED

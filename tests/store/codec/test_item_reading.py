@@ -25,7 +25,7 @@ AT = datetime(2013, 1, 31, 23, 59, 58, tzinfo=UTC)
 THEN = to_text(AT)
 INLINE = Payload("a" * 64, 3, inline=b"abc")
 IN_BLOB = Payload("b" * 64, 400_000, chunks=2)
-FILES = ContextState("files", "files:/raw", RunKey(3, 7), THEN)
+FILES = ContextState("files", "files:/raw", RunKey(3, 7), THEN, set_aside=2, missing=0)
 UPSTREAM = ContextState("upstream", "upstream:copy", RunKey(3, 7), "12", set_in=4)
 CONTEXTS = {"raw": FILES, "other": UPSTREAM}
 FACTS: dict[str, Any] = {
@@ -169,6 +169,14 @@ def test_numbers_are_neither_negative_nor_of_another_type(kind: str) -> None:
                 continue
             with pytest.raises(StateCorruptError):
                 read(damaged)
+
+
+def test_what_is_set_aside_and_missing_of_a_context_is_read_and_not_known_of_earlier_versions() -> None:
+    written = item.contexts_value(CONTEXTS)
+    assert {"set_aside", "missing"} <= set(written["raw"])  # type: ignore[arg-type]
+    assert not {"set_aside", "missing"} & set(written["other"])  # type: ignore[arg-type]
+    found = item.head_of(head()).contexts
+    assert [(each.set_aside, each.missing) for each in found.values()] == [(2, 0), (None, None)]
 
 
 @pytest.mark.parametrize("text", ["2020-01-01T00:00:00Z", "2020-01-01", "2020-01-01T00:00:00.000000+00:00", "", "soon"])
