@@ -13,7 +13,7 @@ from typing import Any
 
 from airflow_bookmarks.glue.inventory.source import UNKNOWN, ScriptSource, dotted
 from airflow_bookmarks.glue.inventory.surface import (
-    ABSENT_PACKAGES,
+    AT_ONCE,
     CALLS,
     CONNECTION_PREFIXES,
     CONNECTIONS,
@@ -26,8 +26,10 @@ from airflow_bookmarks.glue.inventory.surface import (
     PRESENT_PACKAGES,
     READ_ONLY,
     SQL_CONTEXT_MEMBERS,
+    WRITTEN_AT_ONCE,
     CallForm,
     Support,
+    why_absent,
 )
 
 _PATH = Path(__file__).parents[1] / "path"
@@ -102,8 +104,9 @@ class _Reading:
     def _imports(self) -> Iterator[ScriptFinding]:
         for each in self.source.imports():
             root = each.module.partition(".")[0]
-            if root in ABSENT_PACKAGES:
-                yield ScriptFinding(each.line, Support.NO, f"import {each.module}", ABSENT_PACKAGES[root])
+            why = None if root in self.beside else why_absent(root)
+            if why is not None:
+                yield ScriptFinding(each.line, Support.NO, f"import {each.module}", why)
             elif each.module == "scripts.helpers.watermarks":
                 yield ScriptFinding(each.line, Support.YES, f"import {each.module}")
             elif root == "awsglue":
@@ -158,6 +161,7 @@ class _Reading:
         given = self.source.arguments(call, form.parameters)
         notes = [
             *self._connection(given, form),
+            *self._redshift(given, form),
             *self._format(given),
             *self._options(given),
             *self._context(given, form, call),
@@ -187,9 +191,17 @@ class _Reading:
         if form.does == "write" and value in READ_ONLY:
             yield Support.NO, f"connection_type {value!r} can be read here, and not written: {READ_ONLY[value]}"
             return
+        if form.does == "write" and value in WRITTEN_AT_ONCE:
+            yield Support.WORD, f"connection_type {value!r}: {AT_ONCE}"
+            return
         unknown = (Support.NO, "this connection type is not part of this layer")
         support, note = CONNECTIONS.get(value, unknown)
         yield support, f"connection_type {value!r}: {note}"
+
+    def _redshift(self, given: Mapping[str, ast.expr], form: CallForm) -> Iterator[tuple[Support, str]]:
+        folder = given.get("redshift_tmp_dir")
+        if form.does == "write" and folder is not None and self.source.value(folder) != "":
+            yield Support.WORD, f"redshift_tmp_dir has no effect here; if it is a table of Redshift, {AT_ONCE}"
 
     def _format(self, given: Mapping[str, ast.expr]) -> Iterator[tuple[Support, str]]:
         value = self.source.value(given.get("format"))

@@ -103,6 +103,12 @@ CONNECTIONS: dict[str, tuple[Support, str]] = {
         (Support.NO, CONNECTOR),
     ),
 }
+# Databases whose tables are written outside of the commit.
+WRITTEN_AT_ONCE = frozenset({"oracle", "redshift", "sqlserver"})
+AT_ONCE = (
+    "rows can't be part of the commit, so with enable this is an error: spark.bookmarks.glue.writes=direct writes them "
+    "at once by JDBC (into Redshift too, without COPY), and after a crash they may come twice"
+)
 # Which of these can be read, and not written.
 READ_ONLY = {
     "dynamodb": CONNECTOR,
@@ -113,10 +119,25 @@ FORMATS = frozenset({"csv", "json", "avro", "xml", "parquet", "orc", "glueparque
 
 # Packages of which the import fails, and why.
 ABSENT_PACKAGES = {
-    "awsgluedq": "Glue Data Quality runs in Glue alone: check rows in the script, or in a task of their own",
+    "awsgluedq": "Glue Data Quality runs in Glue alone: take out the import and the calls of EvaluateDataQuality, "
+    "which Glue Studio adds to each target by itself, and check rows in the script, or in a task of their own",
     "awsglueml": "Glue's machine learning transforms run in Glue alone",
     "awsgluedi": "Glue's data integration transforms run in Glue alone: Spark's functions do the same on DataFrames",
 }
+# The modules that scripts of Glue Studio import for its newer transforms begin like this: gs_now, gs_derived.
+STUDIO_PREFIX = "gs_"
+OF_STUDIO = (
+    "this transform of Glue Studio runs in Glue alone: take out the import and do the same on frame.toDF(), and "
+    "DynamicFrame.fromDF makes it a frame again"
+)
+
+
+def why_absent(module: str) -> str | None:
+    """Return why a module that Glue alone has can't be imported, and what to do; None for any other module."""
+    root = module.partition(".")[0]
+    return OF_STUDIO if root.startswith(STUDIO_PREFIX) else ABSENT_PACKAGES.get(root)
+
+
 # What a driver of ours has without further ado.
 PRESENT_PACKAGES = frozenset({"awsglue", "airflow_bookmarks", "boto3", "botocore", "numpy", "py4j", "pyspark"})
 

@@ -87,6 +87,14 @@ WORDS = {
         'glueContext.create_dynamic_frame.from_options("mysql", {"sampleQuery": "select 1"}, transformation_ctx="a")',
         "sampleQuery",
     ),
+    "a write to Redshift": (
+        'glueContext.write_dynamic_frame.from_options(a, "redshift", {"dbtable": "a"})',
+        "can't be part of the commit",
+    ),
+    "a write by a connection, with a folder for Redshift": (
+        'glueContext.write_dynamic_frame.from_jdbc_conf(a, "dw", {"dbtable": "a"}, redshift_tmp_dir=args["TempDir"])',
+        "if it is a table of Redshift",
+    ),
     "purge": ('glueContext.purge_s3_path("s3://lake/raw", {"retentionPeriod": 1})', "part of the commit"),
     "Spark's read": ('spark.read.parquet("s3://lake/raw")', "no bookmark"),
     "Spark's SQL": ('spark.sql("select * from shop.orders")', "Spark's own catalog"),
@@ -115,6 +123,7 @@ OUT = {
     "format": ('glueContext.create_dynamic_frame.from_options("s3", {}, "grokLog", transformation_ctx="a")', "grokLog"),
     "storage class": ('glueContext.transition_s3_path("s3://lake/raw", "GLACIER")', "lifecycle rule"),
     "data quality": ("from awsgluedq.transforms import EvaluateDataQuality", "in Glue alone"),
+    "a transform of Studio": ("import gs_derived", "frame.toDF()"),
     "a module": ("from awsglue.blueprint import x", "not part of this layer"),
     "a name of a module": ("from awsglue.job import Jobs", "Jobs of it"),
     "a member of the context": ("glueContext.no_such_call()", "not part of this layer"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from airflow_bookmarks.databases.client import _CLIENTS
 from airflow_bookmarks.glue import errors
 from airflow_bookmarks.glue.context.glue_context import GlueContext
 from airflow_bookmarks.glue.dynamic.collection import DynamicFrameCollection
@@ -20,6 +21,7 @@ from airflow_bookmarks.glue.inventory.surface import (
     OUT_OF_REACH,
     READ_ONLY,
     SQL_CONTEXT_MEMBERS,
+    WRITTEN_AT_ONCE,
     Support,
 )
 from airflow_bookmarks.glue.outputs import write
@@ -60,6 +62,10 @@ def test_connection_types_are_those_that_can_be_read_or_written() -> None:
     assert {*write._FILES, *write._FORMAT_AS_TYPE, *database.VENDORS} == supported - READ_ONLY.keys()
     refused = {name for name, (support, _) in CONNECTIONS.items() if support is Support.NO}
     assert refused <= {*read._STREAMS, *read._CONNECTORS}
+
+
+def test_databases_that_are_written_outside_of_the_commit_are_those_that_no_client_reaches() -> None:
+    assert DATABASES - {"jdbc"} - _CLIENTS.keys() == WRITTEN_AT_ONCE
 
 
 def test_formats_are_those_that_are_read_or_written() -> None:

@@ -3,12 +3,14 @@
 from typing import Any
 
 from airflow_bookmarks.glue.classic import check_classic
-from airflow_bookmarks.glue.watermarks.finder import install
+from airflow_bookmarks.glue.inventory import absent
+from airflow_bookmarks.glue.watermarks import finder
 
 __all__ = ["DynamicFrame"]
 
 check_classic()
-install()  # scripts.helpers.watermarks
+finder.install()  # scripts.helpers.watermarks
+absent.install()  # gs_now, gs_derived, ...
 
 
 def __getattr__(name: str) -> Any:
