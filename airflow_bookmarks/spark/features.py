@@ -8,6 +8,7 @@ all observations of a write   Spark Connect before 4.1      outputs are counted 
 a format                      avro: all, xml: PySpark 3.5   a read or write of it is refused, with the package to add
 types read as wider ones      avro, parquet: PySpark 3.5    files whose types are narrower than others are refused
 variants                      PySpark 3.5                   Python finds the types of JSON in scripts for Glue
+casts that never fail         PySpark 3.5                   a cast of a script for Glue may fail in ANSI mode
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from pyspark.errors import PySparkException
-from pyspark.sql import Observation
+from pyspark.sql import Column, Observation
 from pyspark.sql import functions as F
 
 from airflow_bookmarks.core.errors import OptionError
@@ -196,6 +197,11 @@ def reads_as(reader: DataFrameReader, file: str, schema: StructType) -> bool:
 def has_variants() -> bool:
     """Whether Spark parses JSON into variants and can say what types they hold: from PySpark 4.0 on."""
     return hasattr(F, "schema_of_variant_agg")
+
+
+def has_try_cast() -> bool:
+    """Whether a column can be cast so that a value which doesn't fit becomes null: from PySpark 4.0 on."""
+    return hasattr(Column, "try_cast")
 
 
 def parameters_of(kind: type, method: str) -> list[str]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql import types as spark_types
 
@@ -21,9 +20,12 @@ from airflow_bookmarks.glue.dynamic.types import (
     StructType,
     atom_of,
 )
+from airflow_bookmarks.spark.features import has_try_cast
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+
+    from pyspark.sql import Column
 
 # What scripts call types, beside the names of Spark's SQL.
 _NAMES: Mapping[str, str] = {
@@ -114,7 +116,7 @@ def try_cast(column: Column, target: str) -> Column:
         target: the type, as Spark's SQL names it.
     """
     # Before Spark 4 a cast is a lenient one, unless a session wants errors.
-    return column.try_cast(target) if hasattr(Column, "try_cast") else column.cast(target)
+    return column.try_cast(target) if has_try_cast() else column.cast(target)
 
 
 def cast_value(column: Column, held: DataType, target: str) -> Column:
