@@ -15,7 +15,8 @@ import os
 from demo.class_archive import archive_path, has_spark, java_options
 
 JAVA_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-_WITHOUT_COMPILER = "-Dspark.sql.codegen.wholeStage=false"
+# Neither whole queries nor their expressions.
+_WITHOUT_COMPILER = "-Dspark.sql.codegen.wholeStage=false -Dspark.sql.codegen.factoryMode=NO_CODEGEN"
 
 
 def environment() -> dict[str, str]:
