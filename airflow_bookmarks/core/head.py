@@ -40,7 +40,8 @@ class Lease:
 class Failure:
     """A try that ended without a commit: when, which try of which execution, at which version of the head, its error.
 
-    It is over once the head has another version: a run committed since, or somebody moved the position.
+    It is over once the head has another version: a run committed since, or somebody moved the position. `exit_code` is
+    that of its driver, from 0 to 255; None: it is not known.
     """
 
     at: datetime
@@ -48,6 +49,7 @@ class Failure:
     attempt: int
     version: int
     error: str
+    exit_code: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

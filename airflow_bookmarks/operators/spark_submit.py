@@ -77,6 +77,11 @@ class BookmarkSparkSubmitOperator(BookmarkedSubmission, SparkSubmitOperator):  #
             # A later execution of this object finds the user's values, without the settings of this try.
             self.conf, self.py_files, self.application_args = given
 
+    @property
+    def driver_exit_code(self) -> int | None:
+        """That of the driver, which spark-submit passes on where the driver runs beside it: not in cluster mode."""
+        return self._hook.exit_code if isinstance(self._hook, _SubmitHook) else None
+
     def _get_hook(self) -> SparkSubmitHook:
         hook = super()._get_hook()
         task = self._task
@@ -107,6 +112,12 @@ class _SubmitHook(SparkSubmitHook):
         # The provider's constructor takes thirty arguments, which only its operator knows: what it made is taken over.
         vars(self).update(vars(made))
         self._submit_environment = environment
+
+    @property
+    def exit_code(self) -> int | None:
+        """That of spark-submit where it has failed, as a shell has it: 137 of one that was killed by signal 9."""
+        code = None if self._submit_sp is None else self._submit_sp.returncode
+        return (code if code > 0 else 128 - code) if code else None
 
     def _build_spark_submit_command(self, application: str) -> list[str]:
         command = super()._build_spark_submit_command(application)

@@ -15,7 +15,7 @@ from airflow_bookmarks.core.option import Option, check_choice
 from airflow_bookmarks.core.rules.emptiness import WhenEmpty
 from airflow_bookmarks.core.rules.shard import Shard, shard_name
 from airflow_bookmarks.core.selection.bound import Bound
-from airflow_bookmarks.core.text.cause import cause_of
+from airflow_bookmarks.core.text.cause import cause_of, exit_code_of
 from airflow_bookmarks.files.access import by_own_access, reached_by
 from airflow_bookmarks.lifecycle.changes.naming import key_of
 from airflow_bookmarks.lifecycle.history.shards import Layout
@@ -369,7 +369,7 @@ class BookmarkedJob:
             self._prepare_manifests(self._run)
             self._prepare_session()
         except BaseException as error:
-            self.abort(cause_of(error))  # the `with` block is not entered, so nothing else would
+            self._abort(error)  # the `with` block is not entered, so nothing else would
             raise
         return self
 
@@ -438,10 +438,17 @@ class BookmarkedJob:
     @by_own_access
     def abort(self, reason: str) -> None:
         """Release the job without a commit: state and targets stay as they were."""
+        self._give_up(reason, None)
+
+    @by_own_access
+    def _abort(self, error: BaseException) -> None:
+        self._give_up(cause_of(error), exit_code_of(error))
+
+    def _give_up(self, reason: str, exit_code: int | None) -> None:
         if self._run is not None:
             self._is_aborted = True
             try:
-                self._run.abort(reason)
+                self._run.abort(reason, exit_code=exit_code)
             finally:
                 self._session_conf.close()  # the session is the user's, who may go on with it
 
@@ -464,7 +471,7 @@ class BookmarkedJob:
             )
         if self._spark is not None:
             self.inputs.explain(error)
-        self.abort(cause_of(error))
+        self._abort(error)
         return is_kept_for_later(self.name, self._turn.parts, error) or None
 
     def _commit_or_abort(self) -> None:
@@ -473,7 +480,7 @@ class BookmarkedJob:
         except BaseException as error:
             # Whatever it is, the job is given back. A loop over partitions keeps an Exception of one for its end, and
             # goes on with the others; what is none, such as an interrupt, ends it at once.
-            self.abort(cause_of(error))
+            self._abort(error)
             if not is_kept_for_later(self.name, self._turn.parts, error):
                 raise
 

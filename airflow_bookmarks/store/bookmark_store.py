@@ -379,18 +379,26 @@ class BookmarkStore(LeaseStore, SettlementStore, TimelineTransitions, ReplayStor
     # ---- fail, abandon, adopt
 
     def fail(
-        self, grant: LeaseGrant, error: str, *, has_item: bool, is_kept: bool = False, is_failure: bool = True
+        self,
+        grant: LeaseGrant,
+        error: str,
+        *,
+        has_item: bool,
+        is_kept: bool = False,
+        is_failure: bool = True,
+        exit_code: int | None = None,
     ) -> None:
         """Mark the own run as FAILED, if it has an item, and release the lease; the error is redacted and cut.
 
         With `is_kept` a run that has planned nothing gets an item, so that its error is not lost. `is_failure`: the
-        head says so too; not where the run only leaves its work to another one.
+        head says so too; not where the run only leaves its work to another one. `exit_code` is that of the driver, if
+        it is known.
 
         Raises:
             FencedError: the job is not ours any more.
         """
         keys = self.keys(grant.job)
-        left = item.failure_attribute(self._failure(grant, error)) if is_failure else {}
+        left = item.failure_attribute(self._failure(grant, error, exit_code=exit_code)) if is_failure else {}
         operations: list[Operation] = [
             Update(keys.head, set=left, remove=item.LEASE_ATTRIBUTES, conditions=[Equals("fence", grant.fence)])
         ]

@@ -58,6 +58,9 @@ def test_sys_exit_aborts_and_says_so(lake: Lake, code: int | str, caplog: pytest
         sys.exit(code)
     assert (lake.head().run_number, lake.head().lease, lake.visible()) == (0, None, [])
     assert any("sys.exit" in line and "nothing is committed" in line for line in caplog.messages)
+    failure = lake.head().failed
+    assert failure is not None
+    assert failure.exit_code == (1 if code == "no reason" else code)
 
 
 def test_script_that_never_leaves_the_block_moves_nothing(lake: Lake) -> None:

@@ -142,7 +142,8 @@ def judge(facts: HealthFacts) -> HealthVerdict:
 def _findings(facts: HealthFacts) -> Iterator[HealthFinding]:
     if facts.failure is not None:
         why = f": {facts.failure.error}" if facts.failure.error.strip() else ", and its error says nothing"
-        yield HealthFinding(HealthState.FAILED, f"the last try failed{why}", facts.failure.at)
+        code = "" if facts.failure.exit_code is None else f" with exit code {facts.failure.exit_code}"
+        yield HealthFinding(HealthState.FAILED, f"the last try failed{code}{why}", facts.failure.at)
     if not facts.is_working:
         yield from _stuck(facts)
         yield from _late(facts)

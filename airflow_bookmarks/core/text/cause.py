@@ -22,6 +22,19 @@ def cause_of(error: BaseException) -> str:
     return "\n".join([_text_of(error), *getattr(error, "__notes__", ())])
 
 
+def exit_code_of(error: BaseException) -> int | None:
+    """Return the exit code that an error gives its process, from 0 to 255; None for an error that names none.
+
+    Example:
+        >>> exit_code_of(SystemExit(3)), exit_code_of(SystemExit("no input")), exit_code_of(ValueError())
+        (3, 1, None)
+    """
+    if not isinstance(error, SystemExit):
+        return None
+    code = 0 if error.code is None else error.code
+    return code & 0xFF if isinstance(code, int) else 1  # as Python and the operating system have it
+
+
 def _text_of(error: BaseException) -> str:
     text = f"{type(error).__name__}: {error}".rstrip()
     lines = text.splitlines()

@@ -428,8 +428,8 @@ class DetachedRun(ReadsContexts, KeepsState, Expects, WritesManifests, RecordsUs
         )
 
     @guarded
-    def abort(self, error: str) -> None:
-        """Remove what was staged; nothing else was changed."""
+    def abort(self, error: str, *, exit_code: int | None = None) -> None:
+        """Remove what was staged; nothing else was changed, so the exit code of the driver is kept nowhere."""
         if not self._is_over:
             self._is_over = True
             error = self._with_unmet(error)

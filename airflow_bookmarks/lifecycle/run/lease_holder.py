@@ -111,19 +111,20 @@ class LeaseHolder(ReadsContexts, KeepsState, Expects, WritesManifests, RecordsUs
         self._leased.leave()
 
     @guarded
-    def abort(self, error: str, *, is_failure: bool = True) -> None:
+    def abort(self, error: str, *, is_failure: bool = True, exit_code: int | None = None) -> None:
         """Give the job back without a commit: state and targets stay as they were.
 
-        `is_failure`: nobody makes this run instead, so the job counts as failed.
+        `is_failure`: nobody makes this run instead, so the job counts as failed. `exit_code` is that with which the
+        driver is about to end, if it is known.
 
         After the commit nothing is taken back: a failed publish stays due, for the next run.
         """
         if self._leased.is_over:
-            self._leased.let_go(error)
+            self._leased.let_go(error, exit_code=exit_code)
             return
         # A replay has no item of its own, and marks nothing on the run that it makes again.
         is_kept = self._unmet is not None and self._run_key == self._grant.key
-        self._leased.fail(self._with_unmet(error), is_kept=is_kept, is_failure=is_failure)
+        self._leased.fail(self._with_unmet(error), is_kept=is_kept, is_failure=is_failure, exit_code=exit_code)
 
     def _check_running(self, what: str) -> None:
         self._leased.check_running(what)

@@ -223,35 +223,44 @@ class LeasedRun:
                 "Begin another run."
             )
 
-    def fail(self, error: str, *, is_kept: bool, is_failure: bool = True) -> None:
+    def fail(self, error: str, *, is_kept: bool, is_failure: bool = True, exit_code: int | None = None) -> None:
         """Give the job back without a commit; `is_kept`: the error stays in the history, also without an item.
 
-        `is_failure`: the head says so too; not where the run only leaves its work to another one.
+        `is_failure`: the head says so too; not where the run only leaves its work to another one. `exit_code` is that
+        of the driver, if it is known.
         """
         self.is_over = True
         self.renewer.stop()
         log.warning("bookmark %s: the run failed, nothing is committed: %s", self.grant.job, in_lines(error))
         try:
-            self.store.fail(self.grant, error, has_item=self.has_item, is_kept=is_kept, is_failure=is_failure)
+            self.store.fail(
+                self.grant,
+                error,
+                has_item=self.has_item,
+                is_kept=is_kept,
+                is_failure=is_failure,
+                exit_code=exit_code,
+            )
         except BookmarkError as also:
             # The user has to see the reason for the abort; the next begin settles the run in any case.
             log.warning("bookmark %s: the failed run could not be marked: %s", self.grant.job, also)
 
-    def let_go(self, error: str) -> None:
+    def let_go(self, error: str, *, exit_code: int | None = None) -> None:
         """Give the job back after the commit: a failed publish stays due, for the next run."""
         if self.is_marked:
             self.leave()
         else:
-            self.give_back(error, version=self.grant.base.version + 1)
+            self.give_back(error, version=self.grant.base.version + 1, exit_code=exit_code)
 
-    def give_back(self, error: str | None = None, *, version: int | None = None) -> None:
+    def give_back(self, error: str | None = None, *, version: int | None = None, exit_code: int | None = None) -> None:
         """Release the lease, so that no other run has to wait for its end; what is due or open stays on the head.
 
         The head says why, where there is an `error`; `version` is its version by now, if this run has committed.
+        `exit_code` is that of the driver, if it is known.
         """
         self.renewer.stop()
         try:
-            self.store.release(self.grant, error, version=version)
+            self.store.release(self.grant, error, version=version, exit_code=exit_code)
         except BookmarkError as also:
             log.warning("bookmark %s: the lease could not be released and runs out by itself: %s", self.grant.job, also)
 

@@ -222,8 +222,11 @@ class RunSession(Protocol):
         """End the run with its effect, and publish what was staged."""
         ...
 
-    def abort(self, error: str) -> None:
-        """End the run without an effect; after its commit, take nothing back."""
+    def abort(self, error: str, *, exit_code: int | None = None) -> None:
+        """End the run without an effect; after its commit, take nothing back.
+
+        `exit_code` is that with which the driver is about to end, if it is known.
+        """
         ...
 
     @property

@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+_WITHOUT_A_WORD = "the driver ended without a word; the log of the task says more"
+
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
@@ -150,17 +152,18 @@ class Attempt:
                 )
             return finish(self.store, self.job, self.identity, self.environment)
         except NotCommittedError:
-            self.fence(self.store)
+            self.fence(self.store, error="Spark ended, and nothing was committed")
             raise
 
-    def settle(self, error: Exception) -> Summary | None:
+    def settle(self, error: Exception, exit_code: int | None = None) -> Summary | None:
         """Say what became of the run after Spark failed; return its summary if it is published by the worker.
 
         None means that the task has to fail with `error`, which then has a note on where the bookmark stands. The try
         is fenced first: in client mode the Python driver may outlive spark-submit, and must not commit after that.
+        `exit_code` is that of the driver, if it is known.
         """
         try:
-            self.fence(self.store)
+            self.fence_ended(exit_code)
             state, seen = outcome(self.store, self.job, self.identity.run_id)
             if state is ExecutionOutcome.DUE and self.has_begun(seen.execution):
                 summary = finish(self.store, self.job, self.identity, self.environment)
@@ -187,9 +190,20 @@ class Attempt:
         """Return the partitions of a loop (`job.partitions`) that are not read: a retry reads these, and no others."""
         return partitions_left(self.store, self.job, self.identity.run_id)
 
-    def fence(self, store: BookmarkStore) -> None:
-        """Fence this try: if its driver is still alive, it can't plan, commit or mark any more."""
-        held = store.fence(self.job, self.identity.run_id, self.identity.attempt)
+    def fence_ended(self, exit_code: int | None) -> None:
+        """Fence this try, after Spark has failed; the head says so, where the driver could not.
+
+        `exit_code` is that of the driver, if it is known.
+        """
+        self.fence(self.store, error=_WITHOUT_A_WORD, exit_code=exit_code)
+
+    def fence(self, store: BookmarkStore, *, error: str | None = None, exit_code: int | None = None) -> None:
+        """Fence this try: if its driver is still alive, it can't plan, commit or mark any more.
+
+        `error` and `exit_code` are for the head, where Spark has ended: see `BookmarkStore.fence`.
+        """
+        run_id, attempt = self.identity.run_id, self.identity.attempt
+        held = store.fence(self.job, run_id, attempt, error=error, exit_code=exit_code)
         log.info(
             "bookmark %s: try %d of %r is fenced%s",
             self.job,

@@ -111,13 +111,15 @@ class ShardedAttempt:
             ) from missing[0]
         return self._summary(made)
 
-    def settle(self, error: Exception) -> Summary | None:
+    def settle(self, error: Exception, exit_code: int | None = None) -> Summary | None:
         """Say what became of the shards after Spark failed; return the summary if all of them are published.
 
         None means that the task has to fail with `error`, which then has a note on where the bookmark stands.
+        `exit_code` is that of the driver, if it is known.
         """
         try:
-            self.fence(self.store)
+            for part in self.parts:
+                part.fence_ended(exit_code)
             made = [summary for part in self.parts if (summary := self._made(part)) is not None]
         except BookmarkError as also:
             error.add_note(f"bookmark {self.job}: what became of its shards could not be settled: {also}")

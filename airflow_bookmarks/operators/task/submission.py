@@ -309,6 +309,11 @@ class BookmarkedSubmission(BaseOperator):
         return GlueArguments.of(self.script_arguments()).config(config) if self.glue else config
 
     @property
+    def driver_exit_code(self) -> int | None:
+        """That of the driver once the submit has failed; None: it is not known, as services tell none."""
+        return None
+
+    @property
     def asset_alias(self) -> AssetAlias | None:
         """The outlet through which events of `bookmark_asset` go out: an asset itself has one at each success."""
         return None if self.bookmark_asset is None else AssetAlias(f"bookmark {self.bookmark_asset.name}")

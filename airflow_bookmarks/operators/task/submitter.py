@@ -36,6 +36,11 @@ class Submitter(Protocol):
     outlets: list[Any]
 
     @property
+    def driver_exit_code(self) -> int | None:
+        """That of the driver once the submit has failed, from 0 to 255; None where the way of submitting tells none."""
+        ...
+
+    @property
     def asset_alias(self) -> AssetAlias | None:
         """The outlet through which events of `bookmark_asset` go out; None without one."""
         ...

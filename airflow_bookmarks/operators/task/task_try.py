@@ -194,7 +194,7 @@ class TaskTry:
         except BookmarkError:
             raise  # refused before anything was submitted
         except Exception as error:  # whatever a provider raises: the try is fenced, and it is raised again
-            summary = self.attempt.settle(error)
+            summary = self.attempt.settle(error, self.operator.driver_exit_code)
             if summary is None:
                 self._push_partitions_left()
                 raise

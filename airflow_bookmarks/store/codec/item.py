@@ -178,6 +178,8 @@ def failure_attribute(failure: Failure) -> Attributes:
     """Return the last failure as an attribute of the head."""
     told: Attributes = {"at": to_text(failure.at), "run_id": failure.run_id, "attempt": failure.attempt}
     told |= {"version": failure.version, "error": failure.error}
+    if failure.exit_code is not None:
+        told["exit_code"] = failure.exit_code
     return {"failure": told}
 
 
@@ -188,7 +190,8 @@ def move_attribute(move: Move) -> Attributes:
 
 def _failure_of(fields: Fields) -> Failure:
     by = (fields.text("run_id"), fields.number("attempt"))
-    return Failure(fields.moment("at"), *by, fields.number("version"), fields.text("error"))
+    code = fields.number("exit_code") if "exit_code" in fields else None
+    return Failure(fields.moment("at"), *by, fields.number("version"), fields.text("error"), code)
 
 
 def _move_of(fields: Fields) -> Move:

@@ -166,11 +166,13 @@ class Transitions(StateReader):
             "Nothing was committed. Run it again."
         )
 
-    def _failure(self, grant: LeaseGrant, error: str, version: int | None = None) -> Failure:
+    def _failure(
+        self, grant: LeaseGrant, error: str, version: int | None = None, exit_code: int | None = None
+    ) -> Failure:
         """Return the failure of a try as the head says it, at its version by now; the error is redacted and cut."""
         version = grant.base.version if version is None else version
         by = (grant.identity.run_id, grant.identity.attempt)
-        return Failure(self._clock(), *by, version, stored_error(error, ERROR_ON_HEAD))
+        return Failure(self._clock(), *by, version, stored_error(error, ERROR_ON_HEAD), exit_code)
 
     def _token(self) -> str:
         return f"{self._random.getrandbits(128):032x}"

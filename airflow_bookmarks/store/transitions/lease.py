@@ -13,12 +13,13 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from airflow_bookmarks.core.errors import ChangedMeanwhileError, ConditionFailedError
-from airflow_bookmarks.core.head import Head, Lease
+from airflow_bookmarks.core.head import Failure, Head, Lease
 from airflow_bookmarks.core.rules.owner import DAG_ID
 from airflow_bookmarks.core.text.instant import to_text
+from airflow_bookmarks.core.text.redaction import stored_error
 from airflow_bookmarks.store.codec import item
 from airflow_bookmarks.store.table import Attributes, Condition, Equals, Exists, Lacks, Missing, Operation, Update
-from airflow_bookmarks.store.transitions.base import ALIAS_OF, LeaseGrant, Transitions, same_state
+from airflow_bookmarks.store.transitions.base import ALIAS_OF, ERROR_ON_HEAD, LeaseGrant, Transitions, same_state
 
 if TYPE_CHECKING:
     from airflow_bookmarks.core.job import RunIdentity
@@ -118,17 +119,24 @@ class LeaseStore(Transitions):
         except ConditionFailedError as error:
             raise self._fenced(grant, "keep the lease") from error
 
-    def release(self, grant: LeaseGrant, error: str | None = None, *, version: int | None = None) -> None:
+    def release(
+        self,
+        grant: LeaseGrant,
+        error: str | None = None,
+        *,
+        version: int | None = None,
+        exit_code: int | None = None,
+    ) -> None:
         """Give the lease back without a run; the head says why, where it is because of an error.
 
-        `version` is that of the head by now; None: as it was taken.
+        `version` is that of the head by now; None: as it was taken. `exit_code` is that of the driver, if it is known.
 
         Raises:
             FencedError: it is not ours any more.
         """
         operation = Update(
             self.keys(grant.job).head,
-            set={} if error is None else item.failure_attribute(self._failure(grant, error, version)),
+            set={} if error is None else item.failure_attribute(self._failure(grant, error, version, exit_code)),
             remove=item.LEASE_ATTRIBUTES,
             conditions=[Equals("fence", grant.fence)],
         )
@@ -146,10 +154,19 @@ class LeaseStore(Transitions):
         if self.head(grant.job).fence != grant.fence:
             raise self._fenced(grant, what)
 
-    def fence(self, job: str, run_id: str, attempt: int) -> bool:
+    def fence(
+        self, job: str, run_id: str, attempt: int, *, error: str | None = None, exit_code: int | None = None
+    ) -> bool:
         """Kill an attempt: it, and lower ones, can't begin any more; if it holds the job, it is fenced.
 
         Return whether it held the job. Its open run stays, and the next run settles it.
+
+        Args:
+            job: the key of the job.
+            run_id, attempt: of the attempt.
+            error: why its driver has ended, for the head, where the driver itself left no word; None: nobody knows that
+                it has ended.
+            exit_code: that of the driver, if it is known; the head has it beside the word of the driver, too.
         """
         keys = self.keys(job)
         for _ in range(_RACES):
@@ -162,14 +179,14 @@ class LeaseStore(Transitions):
             operations: list[Operation] = [Update(keys.execution(run_id), set=changes, conditions=conditions)]
             lease = seen.head.lease if seen.head else None
             is_holder = lease is not None and lease.run_id == run_id and lease.attempt <= attempt
-            if seen.head is not None and is_holder:
-                fenced = Update(
-                    keys.head,
-                    set={"fence": seen.head.fence + 1},
-                    remove=item.LEASE_ATTRIBUTES,
-                    conditions=[Equals("fence", seen.head.fence)],
-                )
-                operations.append(fenced)
+            if seen.head is not None:
+                failure = self._failure_left(seen.head, run_id, attempt, is_holder, error, exit_code)
+                left: Attributes = {} if failure is None else item.failure_attribute(failure)
+                fenced: Attributes = {"fence": seen.head.fence + 1} if is_holder else {}
+                same = [Equals("fence", seen.head.fence)]
+                gone = item.LEASE_ATTRIBUTES if is_holder else ()
+                if left or fenced:
+                    operations.append(Update(keys.head, set=left | fenced, remove=gone, conditions=same))
             try:
                 self.table.transact(operations, token=self._token())
             except ConditionFailedError:
@@ -178,6 +195,18 @@ class LeaseStore(Transitions):
         raise ChangedMeanwhileError(
             f"job {job!r} kept changing while attempt {attempt} of {run_id!r} was killed; try again."
         )
+
+    def _failure_left(
+        self, head: Head, run_id: str, attempt: int, is_holder: bool, error: str | None, exit_code: int | None
+    ) -> Failure | None:
+        """Return what the head has to say of an attempt whose driver has ended; None: nothing more than it says."""
+        told = head.failed
+        if told is not None and (told.run_id, told.attempt) == (run_id, attempt):
+            is_news = exit_code is not None and told.exit_code is None
+            return replace(told, exit_code=exit_code) if is_news else None
+        if error is None or not is_holder:
+            return None
+        return Failure(self._clock(), run_id, attempt, head.version, stored_error(error, ERROR_ON_HEAD), exit_code)
 
 
 def _owned_by(owner: str | None, identity: RunIdentity) -> Attributes:

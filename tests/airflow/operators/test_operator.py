@@ -19,6 +19,7 @@ from typing import Any
 
 import pytest
 from airflow import sdk
+from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
 from airflow.sdk import DAG, AssetAlias
 
@@ -32,16 +33,18 @@ from airflow_bookmarks.core.errors import (
     NotCommittedError,
     OptionError,
 )
+from airflow_bookmarks.core.health.verdict import HealthState
 from airflow_bookmarks.core.job import RunIdentity
 from airflow_bookmarks.core.settings import PREFIX, Settings
 from airflow_bookmarks.databases.access import EnvironmentAccess
 from airflow_bookmarks.databases.address import DatabaseAddress
 from airflow_bookmarks.hooks.bookmark import BookmarkHook
 from airflow_bookmarks.lifecycle.changes.change import reset
+from airflow_bookmarks.lifecycle.health.job import health
 from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
 from airflow_bookmarks.lifecycle.run.replay import ReplayRun
 from airflow_bookmarks.lifecycle.run.session import RunSession
-from airflow_bookmarks.operators.spark_submit import BookmarkSparkSubmitOperator
+from airflow_bookmarks.operators.spark_submit import BookmarkSparkSubmitOperator, _SubmitHook
 from airflow_bookmarks.version import __version__
 from tests.airflow.compat import AirflowException, DagSerialization
 from tests.airflow.conftest import Player, World, connect
@@ -504,6 +507,60 @@ def test_driver_that_outlives_a_failed_submit_cannot_commit(world: World) -> Non
     assert world.shop.target_lines(JOB) == {}
 
 
+def reason(world: World) -> str:
+    verdict = health(world.store, JOB)
+    return f"{verdict.state.value}: {verdict.reason}"
+
+
+def test_driver_that_dies_without_a_word_is_a_failure_with_the_exit_code_of_spark_submit(
+    world: World, submits: Submits, player: Player
+) -> None:
+    world.shop.put("a.txt", "a")
+    played = player.play(dag_of(application=submits.script(fault="planned")))
+    assert played.state == "failed"
+    assert reason(world) == (
+        "FAILED: the last try failed with exit code 1: the driver ended without a word; the log of the task says more"
+    )
+
+
+def test_exit_code_that_a_service_does_not_tell_is_not_made_up(world: World) -> None:
+    def submit(_: Any) -> None:
+        world.shop.copy(begin(world))
+        raise AirflowException("the step has failed")
+
+    with pytest.raises(AirflowException):
+        play(operator(), context(), submit)
+
+    assert reason(world) == (
+        "FAILED: the last try failed: the driver ended without a word; the log of the task says more"
+    )
+
+
+def test_word_of_the_driver_stays_and_has_the_exit_code_of_spark_submit_beside_it(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(BookmarkSparkSubmitOperator, "driver_exit_code", 137)
+    with pytest.raises(AirflowException):
+        play(operator(), context(), lambda _: fail_in(begin(world)))
+    assert reason(world) == "FAILED: the last try failed with exit code 137: no memory"
+
+
+@pytest.mark.parametrize(
+    ("returned", "told"), [(None, None), (0, None), (3, 3), (-9, 137)], ids=["runs", "well", "3", "killed"]
+)
+def test_exit_code_of_spark_submit_is_told_as_a_shell_does(returned: int | None, told: int | None) -> None:
+    hook = _SubmitHook(SparkSubmitHook(), {})
+    assert hook.exit_code is None
+    hook._submit_sp = SimpleNamespace(returncode=returned)
+    assert hook.exit_code == told
+
+
+def test_run_that_spark_leaves_open_though_it_ended_well_is_a_failure(world: World) -> None:
+    with pytest.raises(NotCommittedError):
+        play(operator(), context(), lambda _: begin(world))
+    assert reason(world) == "FAILED: the last try failed: Spark ended, and nothing was committed"
+
+
 def test_spark_that_fails_after_the_commit_succeeds_once_the_worker_has_published(world: World) -> None:
     world.shop.put("a.txt", "a")
 
@@ -515,6 +572,7 @@ def test_spark_that_fails_after_the_commit_succeeds_once_the_worker_has_publishe
 
     assert (summary["run_number"], summary["is_published"]) == ("1", True)
     assert world.shop.target_lines(JOB) == {"a": 1}
+    assert health(world.store, JOB).state is HealthState.OK
 
 
 def test_spark_that_fails_behind_the_publish_fails_and_says_that_it_is_published(world: World) -> None:

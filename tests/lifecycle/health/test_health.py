@@ -174,6 +174,53 @@ def test_consumer_of_a_job_that_was_rewound_is_told_by_its_upstream(shop: Shop) 
     assert seen(shop).state is HealthState.TAKEN_BACK  # which is another word
 
 
+# ---- exit codes
+
+
+def test_exit_code_of_a_failed_run_stands_before_its_error(shop: Shop) -> None:
+    shop.begin().abort("SystemExit: 3", exit_code=3)
+    assert seen(shop).reason == "the last try failed with exit code 3: SystemExit: 3"
+    shop.begin().abort("ValueError: no such column")
+    assert seen(shop).reason == "the last try failed: ValueError: no such column"
+
+
+def test_exit_code_of_a_driver_that_can_not_publish_is_kept(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = shop.begin()
+    shop.copy(run)
+    monkeypatch.setattr("airflow_bookmarks.lifecycle.run.leased.publish_run", refused)
+    with pytest.raises(PublishError):
+        run.commit()
+    run.abort("SystemExit: 4", exit_code=4)
+    failure = shop.store.head("copy").failed
+    assert failure is not None
+    assert failure.exit_code == 4
+
+
+def test_fence_of_a_driver_that_has_ended_says_so_where_it_could_not(shop: Shop) -> None:
+    shop.copy(shop.begin(run_id="task"))
+    assert shop.store.fence("copy", "task", 1, error="it has ended", exit_code=137)
+    assert state(shop) == (HealthState.FAILED, "the last try failed with exit code 137: it has ended")
+    shop.run(run_id="task", attempt=2)
+    assert state(shop)[0] is HealthState.OK
+
+
+def test_fence_adds_the_exit_code_to_what_the_driver_has_said_and_to_nothing_else(shop: Shop) -> None:
+    shop.begin(run_id="other").abort("ValueError: no such column")
+    shop.store.fence("copy", "task", 1, error="it has ended", exit_code=1)
+    assert state(shop)[1] == "the last try failed: ValueError: no such column"
+    shop.store.fence("copy", "other", 1, error="it has ended", exit_code=1)
+    assert state(shop)[1] == "the last try failed with exit code 1: ValueError: no such column"
+    shop.begin(run_id="third").abort("SystemExit: 3", exit_code=3)
+    shop.store.fence("copy", "third", 1, error="it has ended", exit_code=1)
+    assert state(shop)[1] == "the last try failed with exit code 3: SystemExit: 3"
+
+
+def test_fence_of_a_driver_that_may_be_alive_is_no_failure(shop: Shop) -> None:
+    shop.copy(shop.begin(run_id="task"))
+    assert shop.store.fence("copy", "task", 1)
+    assert state(shop)[0] is HealthState.NEW
+
+
 # ---- files that are set aside, and gaps
 
 PARTS = r"part-(?P<seq>\d+)"

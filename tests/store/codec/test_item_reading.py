@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from random import Random
 from typing import Any
@@ -11,7 +12,7 @@ from typing import Any
 import pytest
 
 from airflow_bookmarks.core.errors import StateCorruptError
-from airflow_bookmarks.core.head import Head, Lease
+from airflow_bookmarks.core.head import Failure, Head, Lease
 from airflow_bookmarks.core.metadata.known import is_moment
 from airflow_bookmarks.core.position import Edge
 from airflow_bookmarks.core.run import ContextState, OutputEntry, Payload, PlanEntry, Run, RunKey, RunState
@@ -28,6 +29,7 @@ IN_BLOB = Payload("b" * 64, 400_000, chunks=2)
 FILES = ContextState("files", "files:/raw", RunKey(3, 7), THEN, set_aside=2, missing=0)
 UPSTREAM = ContextState("upstream", "upstream:copy", RunKey(3, 7), "12", set_in=4)
 CONTEXTS = {"raw": FILES, "other": UPSTREAM}
+FAILURE = Failure(AT, "dag/run/task", 2, 9, "SystemExit: 3", 3)
 FACTS: dict[str, Any] = {
     "files": 1,
     "bytes": 3,
@@ -41,7 +43,7 @@ FACTS: dict[str, Any] = {
 def head() -> Attributes:
     lease = Lease("dag/run/task", 2, AT, AT + timedelta(seconds=120), "f" * 32)
     return item.head_attributes(
-        Head(9, 4, 8, 1, 3, 3, 3, RunKey(3, 7), lease, CONTEXTS, ("/out/_bookmarks",), IN_BLOB, True)
+        Head(9, 4, 8, 1, 3, 3, 3, RunKey(3, 7), lease, CONTEXTS, ("/out/_bookmarks",), IN_BLOB, True, failure=FAILURE)
     )
 
 
@@ -144,7 +146,7 @@ def test_missing_attribute_is_damage_unless_writers_leave_it_out(kind: str) -> N
             left_out.add(name)
     named = {name for name in write() if ":" in name}
     optional = {
-        "HEAD": {"publishing", "cleaning", "protected"},
+        "HEAD": {"publishing", "cleaning", "protected", "failure"},
         "RUN": {"runtime_version"} | named,
         "EXEC": {"taken_at", "dag_id", "task_id", "dag_run_id", "logical_date", "series"}
         | {"first_run", "last_run", "replaying"},
@@ -177,6 +179,15 @@ def test_what_is_set_aside_and_missing_of_a_context_is_read_and_not_known_of_ear
     assert not {"set_aside", "missing"} & set(written["other"])  # type: ignore[arg-type]
     found = item.head_of(head()).contexts
     assert [(each.set_aside, each.missing) for each in found.values()] == [(2, 0), (None, None)]
+
+
+def test_failure_of_an_earlier_version_has_no_exit_code() -> None:
+    written = head()
+    failure = written["failure"]
+    assert isinstance(failure, dict)
+    assert failure.pop("exit_code") == 3
+    found = item.head_of(written).failure
+    assert found == replace(FAILURE, exit_code=None)
 
 
 @pytest.mark.parametrize("text", ["2020-01-01T00:00:00Z", "2020-01-01", "2020-01-01T00:00:00.000000+00:00", "", "soon"])
