@@ -105,8 +105,13 @@ def _filled(folder: Path, jobs: int) -> Iterator[str]:
 
 def _record(uri: str) -> None:
     from airflow_bookmarks.plugin.presenters.all_jobs import AllJobs
+    from airflow_bookmarks.store.bookmark_store import open_store
 
-    _page(uri, AllJobs(), {"sort": "health"})
+    store, all_jobs = open_store(uri), AllJobs()
+    all_jobs.look(store, with_health=True)
+    all_jobs.settle()  # no page waits for the heads of so many
+    all_jobs.close()
+    store.close()
 
 
 def _measured(uri: str, name: str, wanted: dict[str, Any], rounds: int) -> list[Figure]:

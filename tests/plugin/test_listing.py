@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -313,7 +314,9 @@ def test_watch_records_what_it_found_for_the_list(world: World) -> None:
 def recorded(world: World) -> list[str]:
     """Make very many jobs whose health is recorded, as of an hour ago."""
     names = copies(world, 1_000)
-    listed(world, AllJobs(), counts=True)
+    all_jobs = AllJobs()
+    all_jobs.look(world.store, with_health=True)
+    all_jobs.settle()
     hour_ago = world.store.now() - timedelta(hours=1)
     for number, shard in enumerate(health_shards(world.store)):
         aged = {job: replace(record, judged_at=hour_ago) for job, record in shard.records.items()}
@@ -468,6 +471,64 @@ def test_new_and_deleted_jobs_are_known_once_the_index_is_read(world: World, slo
     assert {job for shard in health_shards(world.store) for job in shard.records} == {*names, "a.new", "model"}
 
 
+def impatient() -> AllJobs:
+    """Return one whose clock says at each look that a request has waited long enough."""
+    ticks = itertools.count(0, 60)
+    return AllJobs(lambda: float(next(ticks)))
+
+
+def test_request_does_not_wait_until_the_health_of_many_jobs_is_read_for_the_first_time(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names, go_on, real = copies(world, 1_000), threading.Event(), world.store.heads_or_damage
+    set_failure(world, names[900])
+
+    def of_many(jobs: Sequence[str]) -> Any:
+        assert len(jobs) <= 50 or go_on.wait(60)
+        return real(jobs)
+
+    monkeypatch.setattr(world.store, "heads_or_damage", of_many)
+    all_jobs = impatient()
+
+    page = listed(world, all_jobs, sort="health", counts=True)
+    assert (page.jobs, page.total, page.by_health, page.unjudged) == ([], 0, {}, 1_001)
+    page = listed(world, all_jobs, sort="health", search="job.0007")
+    assert (page.total, page.unjudged) == (0, len([name for name in names if "job.0007" in name]))
+    page = listed(world, all_jobs, sort="job")
+    assert (page.total, len(page.jobs), page.unjudged) == (1_001, 50, 0)
+
+    go_on.set()
+    all_jobs.settle()
+    page = listed(world, all_jobs, sort="health", counts=True)
+    assert (page.jobs[0].job, page.by_health, page.unjudged) == (names[900], {"FAILED": 1, "OK": 1_000}, 0)
+    assert {job for shard in health_shards(world.store) for job in shard.records} == {*names, "model"}
+
+
+def test_number_of_jobs_that_are_not_looked_at_yet_is_that_of_those_that_may_be_seen(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names, go_on, real = copies(world, 1_000), threading.Event(), world.store.heads_or_damage
+
+    def of_many(jobs: Sequence[str]) -> Any:
+        assert len(jobs) <= 50 or go_on.wait(60)
+        return real(jobs)
+
+    monkeypatch.setattr(world.store, "heads_or_damage", of_many)
+    world.store.table.transact([Update(world.store.keys(names[3]).index, set={"dag_id": "secret"})])
+
+    class Some(Everything):
+        def sees(self, entry: object) -> bool:
+            return isinstance(entry, dict) and entry.get("dag_id") == "flights"
+
+    all_jobs = impatient()
+    try:
+        page = job_list(world.store, Some(), JobQuery(sort="health"), all_jobs)  # type: ignore[arg-type]
+        assert (page.total, page.unjudged) == (0, 999)
+    finally:
+        go_on.set()
+        all_jobs.settle()
+
+
 def test_few_jobs_leave_no_record(world: World) -> None:
     run_of_dag(world, "flights")
     assert listed(world, AllJobs(), counts=True).by_health == {"OK": 1}
@@ -485,6 +546,8 @@ def test_role_that_may_not_read_or_write_records_has_the_list_all_the_same(
     names = copies(world, 1_000)
     set_failure(world, names[900])
     all_jobs = AllJobs()
+    all_jobs.look(world.store, with_health=True)
+    all_jobs.settle()
 
     for _ in range(2):
         page = listed(world, all_jobs, sort="health", counts=True)

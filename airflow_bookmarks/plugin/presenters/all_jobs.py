@@ -5,7 +5,8 @@
                 thread of its own reads the index and the outdated heads meanwhile, and records what it finds
 
 So the first page of ten thousand jobs is there before their heads could be read. What it shows is read anew in any
-case; which jobs it shows is as of `KnownJobs.as_of`.
+case; which jobs it shows is as of `KnownJobs.as_of`. Where nothing is recorded of many jobs, a request waits a few
+seconds for the thread, and then goes on without those that nobody has looked at yet (`KnownJobs.unjudged`).
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from typing import TYPE_CHECKING
 
 from airflow_bookmarks.core.errors import BookmarkError
 from airflow_bookmarks.core.health.record import IndexFacts, is_outdated
+from airflow_bookmarks.core.rules.shard import sharded_name
 from airflow_bookmarks.lifecycle.health.recorded import MANY_JOBS, RecordedHealth
 from airflow_bookmarks.lifecycle.inspect.status import readable_keys
 from airflow_bookmarks.plugin.presenters.health import records_of
@@ -43,6 +45,8 @@ _INDEX_KEPT_S = 5.0
 _AT_A_TIME = 500  # jobs that are judged together: then their records can be seen
 # How long a request waits for a reading where what is known is older than it may be: then it says how old it is.
 _WAIT_S = 0.7
+# The same where the health of many jobs is not known at all: a list without them says less.
+_FIRST_WAIT_S = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,12 +58,14 @@ class KnownJobs:
         damage: why an index entry can't be read, by name.
         records: how each job was, where that was asked for.
         is_live: whether the index was read for this request.
+        unjudged: those of the index that are not among the entries, because nobody has looked at their health yet.
     """
 
     entries: Mapping[str, IndexEntry] = field(default_factory=dict)
     damage: Mapping[str, BookmarkError] = field(default_factory=dict)
     records: Mapping[str, HealthRecord] = field(default_factory=dict)
     is_live: bool = False
+    unjudged: Mapping[str, IndexEntry] = field(default_factory=dict)
 
     def as_of(self, jobs: Iterable[str]) -> datetime | None:
         """Return since when what is known of the health of some jobs may have changed; None: it is known of none."""
@@ -97,19 +103,16 @@ class AllJobs:
         self._open(store)
         if len(self._listed.entries) < MANY_JOBS:
             self._read_index(store)
-            if with_health:
+            is_few = len(self._listed.entries) < MANY_JOBS
+            if with_health and is_few:
                 with self._reading:  # who comes meanwhile waits for the same heads
                     self._judge(store)
-            return replace(self._listed, is_live=True)
+            if is_few or not with_health:
+                return replace(self._listed, is_live=True)
         if with_health:
             self._judge_new(store)
         self._begin(store, with_health)
-        listed = self._listed
-        if not with_health or listed.entries.keys() <= listed.records.keys():
-            return listed
-        # The thread has just found new jobs, and judges them first.
-        known = {job: entry for job, entry in listed.entries.items() if job in listed.records}
-        return replace(listed, entries=known)
+        return _judged_of(self._listed) if with_health else self._listed
 
     def note(self, records: Mapping[str, HealthRecord]) -> None:
         """Keep what was found of some jobs besides, where it is newer."""
@@ -158,20 +161,15 @@ class AllJobs:
             self._listed = KnownJobs(entries, damage, records)
 
     def _judge_new(self, store: BookmarkStore) -> None:
-        """Judge the jobs of which nothing is known yet: a list without them would be wrong, and not only old."""
-        listed = self._listed
-        new = [job for job in listed.entries if job not in listed.records]
-        if len(new) > _AT_A_TIME:
-            with self._reading:
-                self._judge(store, only_new=True)
-        elif new:  # a few, for which nobody should wait until all that is old is read anew
+        """Judge the jobs of which nothing is known yet, if they are a few: many are left to the thread."""
+        listed, new = self._listed, _new_in(self._listed)
+        if 0 < len(new) <= _AT_A_TIME:  # nobody should wait for these until all that is old is read anew
             self.note(records_of(store, {job: listed.entries[job] for job in new}))
 
-    def _judge(self, store: BookmarkStore, *, only_new: bool = False) -> None:
+    def _judge(self, store: BookmarkStore) -> None:
         """Judge what is not known or outdated, the latter last, and record it where there are many."""
         listed, now, began = self._listed, store.now(), self._monotonic()
-        new = [job for job in listed.entries if job not in listed.records]
-        old = [] if only_new else self._outdated(listed, now)
+        new, old = _new_in(listed), self._outdated(listed, now)
         for part in (new, old):
             for start in range(0, len(part), _AT_A_TIME):
                 self.note(records_of(store, {job: listed.entries[job] for job in part[start : start + _AT_A_TIME]}))
@@ -201,9 +199,10 @@ class AllJobs:
         with self._lock:
             if self._refresh is None or self._refresh.done():
                 needs_index = self._monotonic() >= self._index_until
-                if not needs_index and not (with_health and self._outdated(self._listed, store.now())):
+                new = _new_in(self._listed) if with_health else []
+                if not needs_index and not new and not (with_health and self._outdated(self._listed, store.now())):
                     return
-                self._waits_until = self._monotonic() + _WAIT_S
+                self._waits_until = self._monotonic() + (_FIRST_WAIT_S if new else _WAIT_S)
                 context = copy_context()  # with what this request may read, and how much it may parse
                 self._refresh = self._thread.submit(context.run, self._read_again, store, needs_index, with_health)
                 self._refresh.add_done_callback(_log_fault)
@@ -216,6 +215,8 @@ class AllJobs:
                 return
 
     def _is_too_old(self, now: datetime, with_health: bool) -> bool:
+        if with_health and _new_in(self._listed):
+            return True
         as_of = self._listed.as_of(self._listed.records) if with_health or self._index_until == 0.0 else None
         return as_of is not None and now - as_of > timedelta(seconds=2 * _KEPT_AT_MOST_S)
 
@@ -229,6 +230,22 @@ class AllJobs:
         except BookmarkError as error:
             # The page goes on with what is known, and says how old it is. What it shows, it reads itself.
             log.warning("the health of all jobs is not read anew for now: %s", error)
+
+
+def _new_in(listed: KnownJobs) -> list[str]:
+    """Return the jobs of which nothing is known yet."""
+    return [job for job in listed.entries if job not in listed.records]
+
+
+def _judged_of(listed: KnownJobs) -> KnownJobs:
+    """Return what is known without the jobs that nobody has looked at yet; a sharded job is whole, or left out."""
+    new = _new_in(listed)
+    if not new:
+        return listed
+    wholes = {sharded_name(job) for job in new} - {None}
+    left = {*new, *(job for job in listed.entries if sharded_name(job) in wholes)}
+    known = {job: entry for job, entry in listed.entries.items() if job not in left}
+    return replace(listed, entries=known, unjudged={job: listed.entries[job] for job in sorted(left)})
 
 
 def _log_fault(reading: Future[None]) -> None:

@@ -121,13 +121,15 @@ class JobList(ResponseModel):
     `by_health` counts all that were searched for, by their health, where that was asked for: whichever of it is shown.
     Jobs that can't be read count as DAMAGED. What is shown of each job is as it is now. `health_as_of` is as of when it
     is known which jobs are of which health or state, where that was asked for: a job that has changed since may be
-    missing.
+    missing. `unjudged` is how many more jobs may be among those, because their health is only just read for the first
+    time: they are in none of the numbers.
     """
 
     jobs: list[JobRow]
     total: int
     by_health: dict[str, int] | None = None
     health_as_of: str | None = None
+    unjudged: int = 0
     limit: int
     offset: int
 

@@ -59,7 +59,7 @@ export function useJobs(query: JobsQuery) {
     queryKey: ["jobs", query],
     queryFn: ({ signal }) => take(client.GET("/api/v1/jobs", { params: { query }, signal }), shapes.JOBS),
     placeholderData: keepPreviousData,
-    refetchInterval: ({ state: { data } }) => (isOld(data?.health_as_of) ? SOON_MS : REFRESH_MS),
+    refetchInterval: ({ state: { data } }) => (data?.unjudged || isOld(data?.health_as_of) ? SOON_MS : REFRESH_MS),
   });
 }
 

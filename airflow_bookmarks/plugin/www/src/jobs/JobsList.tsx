@@ -1,4 +1,4 @@
-import { Flex, Stack } from "@chakra-ui/react";
+import { Alert, Flex, Stack } from "@chakra-ui/react";
 import type { UseQueryResult } from "@tanstack/react-query";
 import { type ReactNode, useRef } from "react";
 import type { JobRow } from "../api/model";
@@ -6,6 +6,7 @@ import { Pages } from "../parts/Pages";
 import { Problem } from "../parts/Problem";
 import { Stale } from "../parts/Stale";
 import { Updated } from "../parts/Updated";
+import { count } from "../words/number";
 import type { Sorting } from "./ColumnHead";
 import { JobsTable } from "./JobsTable";
 import { LIMITS, type ListQuery } from "./listQuery";
@@ -16,6 +17,7 @@ export interface JobList {
   jobs: JobRow[];
   total: number;
   health_as_of?: string | null;
+  unjudged?: number;
 }
 
 interface JobsListProps {
@@ -26,6 +28,19 @@ interface JobsListProps {
   sorting?: Sorting;
   /** What is shown when no job is what was asked for. */
   empty: ReactNode;
+}
+
+/** Jobs that are not listed yet, though they may be among those that were asked for. */
+function Unjudged({ jobs }: { jobs: number }) {
+  return (
+    <Alert.Root status="info" role="status">
+      <Alert.Indicator />
+      <Alert.Title>
+        The health of {count(jobs, "more job")} is read now, for the first time. Until it is known, this list and its
+        counts go without.
+      </Alert.Title>
+    </Alert.Root>
+  );
 }
 
 /** A page of jobs, with what stands in its place: a problem, nothing yet, nothing at all. */
@@ -39,6 +54,7 @@ export function JobsList({ caption, listQuery, onAsk, answer, sorting, empty }: 
     <Stack ref={top} gap={3}>
       {problem}
       <Stale of={answer} />
+      {data?.unjudged ? <Unjudged jobs={data.unjudged} /> : null}
       <Flex justifyContent="flex-end" minH={8}>
         <Updated of={answer} healthAsOf={data?.health_as_of} onRefresh={() => void refetch()} />
       </Flex>
