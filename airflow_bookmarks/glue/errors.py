@@ -6,6 +6,10 @@ from typing import NoReturn
 
 from airflow_bookmarks.core.errors import BookmarkError
 
+# By which names a run counts the records that its frames lack. Executors import this module, and may have neither
+# numpy nor boto3.
+DROPPED_RECORDS, ERROR_RECORDS = "dropped records", "error records"
+
 
 class GlueUnsupportedError(BookmarkError):
     """Raised when a script asks for a part of Glue that this layer does not have."""

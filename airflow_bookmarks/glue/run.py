@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from airflow_bookmarks.core.errors import MisuseError
 from airflow_bookmarks.core.option import Option
 from airflow_bookmarks.core.text.cause import cause_of
+from airflow_bookmarks.glue.errors import DROPPED_RECORDS, ERROR_RECORDS
 from airflow_bookmarks.glue.names import name_of
 from airflow_bookmarks.glue.scratch import scratch_folder
 from airflow_bookmarks.glue.settings import RUN_KEY, GlueSettings
@@ -37,7 +38,6 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 # What a step of the script left out of what was read: counted on the record of the run as well.
-DROPPED_RECORDS, ERROR_RECORDS = "dropped records", "error records"
 LEFT_OUT_OF_FRAMES = (DROPPED_RECORDS, ERROR_RECORDS)
 
 _HASH_DIGITS = 8

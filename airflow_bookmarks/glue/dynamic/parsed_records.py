@@ -11,7 +11,7 @@ from pyspark.sql import types as spark_types
 from airflow_bookmarks.glue.dynamic.choice import column_of, has_choices, spark_schema
 from airflow_bookmarks.glue.dynamic.error_records import ErrorRecords, ErrorStage, RecordFailure
 from airflow_bookmarks.glue.dynamic.records import SeenTypes, as_value, keep
-from airflow_bookmarks.glue.run import ERROR_RECORDS
+from airflow_bookmarks.glue.errors import ERROR_RECORDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -35,7 +35,7 @@ from airflow_bookmarks.glue.dynamic.types import (
     TimestampNTZType,
     TimestampType,
 )
-from airflow_bookmarks.glue.run import DROPPED_RECORDS, ERROR_RECORDS
+from airflow_bookmarks.glue.errors import DROPPED_RECORDS, ERROR_RECORDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping

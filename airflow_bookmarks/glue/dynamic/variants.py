@@ -38,7 +38,7 @@ from airflow_bookmarks.glue.dynamic.types import (
     NullType,
     StructType,
 )
-from airflow_bookmarks.glue.run import ERROR_RECORDS
+from airflow_bookmarks.glue.errors import ERROR_RECORDS
 from airflow_bookmarks.spark.features import has_variants
 
 if TYPE_CHECKING:

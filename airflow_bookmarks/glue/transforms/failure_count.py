@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from pyspark import AccumulatorParam, TaskContext
 
-from airflow_bookmarks.glue.run import ERROR_RECORDS
+from airflow_bookmarks.glue.errors import ERROR_RECORDS
 
 if TYPE_CHECKING:
     from pyspark import Accumulator
