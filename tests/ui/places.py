@@ -46,7 +46,10 @@ class Place:
             dialog.get_by_label("DAG").first.fill("billing")
         if self.change == "Hand over":
             dialog.get_by_text("Another DAG: ").click()
-        if self.change != "Protect":
+        if self.change == "Backfill":
+            dialog.get_by_text("Back to before its first run").click()
+            expect(dialog.get_by_text("Based on the present version")).to_be_visible()
+        elif self.change != "Protect":
             expect(dialog.get_by_text("Based on version")).to_be_visible()
 
 
@@ -78,6 +81,7 @@ PLACES = (
     _dialog("Protect"),
     Place("job-sharded", {"job": "trials.split"}, shows="trials.split~01"),
     Place("preview-sharded", {"job": "trials.split"}, change="Reset"),
+    _dialog("Backfill"),
     _dialog("Share"),
     _dialog("Hand over"),
 )
