@@ -24,7 +24,7 @@ from airflow_bookmarks.cli.verb import VerbContext
 from airflow_bookmarks.core.errors import NameInvalidError, OptionError, PartlyLandedError, StoreAccessError
 from airflow_bookmarks.core.head import Head
 from airflow_bookmarks.core.health.record import IndexFacts, health_shard, record_of
-from airflow_bookmarks.core.health.verdict import HealthState
+from airflow_bookmarks.core.health.verdict import HealthState, HealthVerdict
 from airflow_bookmarks.core.job import RunIdentity
 from airflow_bookmarks.core.text.identity import Identity
 from airflow_bookmarks.core.text.instant import utc_now
@@ -355,7 +355,9 @@ protect = cli("protect copy --reason test")
 
 def record_health(world: World) -> None:
     head, now = world.store.head("copy"), world.store.now()
-    records = {"copy": record_of(head, IndexFacts(run_number=head.run_number), HealthState.OK, now)}
+    records = {
+        "copy": record_of(head, IndexFacts(run_number=head.run_number), HealthVerdict(HealthState.OK, "well"), now)
+    }
     shard = health_shard("copy")
     assert put_health_shard(world.store, shard, health_shards(world.store)[shard], records) is not None
 

@@ -6,7 +6,7 @@ name of another job. It was true at `judged_at`: what is shown of a job is read 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Literal
 from zlib import crc32
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from airflow_bookmarks.core.head import Head
-    from airflow_bookmarks.core.health.verdict import HealthState
+    from airflow_bookmarks.core.health.verdict import HealthState, HealthVerdict
 
 HEALTH_SHARDS = 64
 """In how many items the records of a namespace lie: one request reads them all."""
@@ -69,6 +69,7 @@ class HealthRecord:
         health: the worst that was known of it; None where its head can't be read.
         version, epoch: those of the head; None where it can't be read.
         index: what the index said of it.
+        waiting_since: since when a change of it waits for a second person; None: none does.
     """
 
     judged_at: datetime
@@ -77,23 +78,19 @@ class HealthRecord:
     version: int | None = None
     epoch: int | None = None
     index: IndexFacts = field(default_factory=IndexFacts)
+    waiting_since: datetime | None = None
 
     def says_the_same(self, other: HealthRecord) -> bool:
         """Whether another record differs in its time alone."""
-        return (self.standing, self.health, self.version, self.epoch, self.index) == (
-            other.standing,
-            other.health,
-            other.version,
-            other.epoch,
-            other.index,
-        )
+        return replace(self, judged_at=other.judged_at) == other
 
 
-def record_of(head: Head | None, index: IndexFacts, health: HealthState | None, judged_at: datetime) -> HealthRecord:
+def record_of(head: Head | None, index: IndexFacts, verdict: HealthVerdict | None, judged_at: datetime) -> HealthRecord:
     """Return the record of a job; without a head that can be read, that of a damaged one."""
-    if head is None:
+    if head is None or verdict is None:
         return HealthRecord(judged_at, "DAMAGED", None, index=index)
-    return HealthRecord(judged_at, standing_of(head, judged_at), health, head.version, head.epoch, index)
+    standing, waiting = standing_of(head, judged_at), verdict.waiting_since
+    return HealthRecord(judged_at, standing, verdict.state, head.version, head.epoch, index, waiting)
 
 
 def standing_of(head: Head, now: datetime) -> Standing:

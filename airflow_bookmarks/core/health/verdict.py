@@ -124,6 +124,12 @@ class HealthVerdict:
     since: datetime | None = None
     more: tuple[HealthFinding, ...] = ()
 
+    @property
+    def waiting_since(self) -> datetime | None:
+        """Since when a change waits for a second person, whatever else is wrong; None: none does."""
+        findings = (HealthFinding(self.state, self.reason, self.since), *self.more)
+        return next((each.since for each in findings if each.state is HealthState.WAITING), None)
+
 
 def judge(facts: HealthFacts) -> HealthVerdict:
     """Return the health of a job.

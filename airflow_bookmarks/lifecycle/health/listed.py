@@ -111,7 +111,7 @@ def _records(listed: ListedJobs, found: Mapping[str, HealthVerdict], begun: date
     for job, verdict in found.items():
         head = listed.heads[job]
         if not is_uncertain(head.commits, begun):
-            records[job] = record_of(head, IndexFacts.of(listed.entries[job]), verdict.state, begun)
+            records[job] = record_of(head, IndexFacts.of(listed.entries[job]), verdict, begun)
     return records
 
 

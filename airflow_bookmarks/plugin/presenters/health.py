@@ -89,7 +89,7 @@ def record_in(
     index = IndexFacts.of(entry)
     if not isinstance(head, Head):
         return record_of(None, index, None, now)
-    return record_of(head, index, around.verdict(job, head, now).state, now)
+    return record_of(head, index, around.verdict(job, head, now), now)
 
 
 def _told(lag: Lag, hidden: Collection[str]) -> Lag:

@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     from datetime import datetime
 
 _COLUMNS = ("judged_at", "standing", "health", "version", "epoch", "last_commit_at", "run_number", "dag_id", "task_id",
-            "deleted_version", "former_owners")  # fmt: skip
+            "deleted_version", "former_owners", "waiting_since")  # fmt: skip
+_FORMER_COLUMNS = _COLUMNS[:-1]  # before requests were recorded
 _STANDINGS = frozenset(get_args(Standing))
 _ADVICE = "The bookmarks page writes it anew, and needs nothing of it."
 
@@ -52,7 +53,7 @@ def health_records_of(attributes: Mapping[str, Any]) -> tuple[int, dict[str, Hea
     """
     fields = Fields.of("HEALTH", _ADVICE, attributes)
     revision = fields.number("revision")
-    if fields.texts("columns") != _COLUMNS:
+    if fields.texts("columns") not in (_COLUMNS, _FORMER_COLUMNS):
         fields.refuse("columns", f"is not {', '.join(_COLUMNS)}")
     try:
         rows = json.loads(fields.text("jobs"))
@@ -67,6 +68,7 @@ def _row(record: HealthRecord) -> list[Any]:
     row: list[Any] = [to_text(record.judged_at), record.standing, record.health and record.health.value]
     row += [record.version, record.epoch, index.last_commit_at, index.run_number, index.dag_id, index.task_id]
     row += [index.deleted_version, list(index.former_owners) or None]
+    row += [record.waiting_since and to_text(record.waiting_since)]
     while row[-1] is None:
         row.pop()
     return row
@@ -89,5 +91,6 @@ def _record(row: list[Any], times: dict[str, datetime]) -> HealthRecord:
         standing=cast("Standing", standing),
         health=None if health is None else HealthState(health),
         index=IndexFacts.of(values),
+        waiting_since=None if values.get("waiting_since") is None else from_text(values["waiting_since"]),
         **known,
     )

@@ -16,7 +16,7 @@ from airflow_bookmarks.core.health.record import (
     record_of,
     standing_of,
 )
-from airflow_bookmarks.core.health.verdict import HealthState
+from airflow_bookmarks.core.health.verdict import HealthFinding, HealthState, HealthVerdict
 from airflow_bookmarks.core.run import RunKey
 
 NOON = datetime(2026, 11, 27, 12, tzinfo=UTC)
@@ -47,13 +47,21 @@ def test_record_has_nothing_of_an_error_or_a_path() -> None:
     failed = Failure(NOON, "dag/run/task", 1, 42, "no such column in s3://lake/secret")
     head = Head(version=42, failure=failed, staging=("s3://lake/secret/_bookmarks",))
 
-    made = record_of(head, FACTS, HealthState.FAILED, NOON)
+    made = record_of(head, FACTS, HealthVerdict(HealthState.FAILED, "no such column"), NOON)
 
     assert made == HealthRecord(NOON, "NEW", HealthState.FAILED, 42, 1, FACTS)
     assert "secret" not in repr(made)
     assert {each.name for each in fields(IndexFacts)} == {
         "dag_id", "task_id", "run_number", "last_commit_at", "former_owners", "deleted_version"
     }  # fmt: skip
+
+
+def test_record_says_since_when_a_change_waits_whatever_else_is_wrong() -> None:
+    waiting = HealthFinding(HealthState.WAITING, "1 change waiting for a second person", NOON - MINUTE)
+    failed = HealthVerdict(HealthState.FAILED, "no such column", NOON, (waiting,))
+
+    assert record_of(Head(), FACTS, failed, NOON).waiting_since == NOON - MINUTE
+    assert record_of(Head(), FACTS, HealthVerdict(HealthState.FAILED, "no such column"), NOON).waiting_since is None
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from airflow_bookmarks.core.health.record import (
     health_shard,
     record_of,
 )
-from airflow_bookmarks.core.health.verdict import HealthState
+from airflow_bookmarks.core.health.verdict import HealthState, HealthVerdict
 from airflow_bookmarks.store.backends.limits import check_item
 from airflow_bookmarks.store.bookmark_store import BookmarkStore
 from airflow_bookmarks.store.codec.health import health_attributes, health_key
@@ -24,10 +24,10 @@ from airflow_bookmarks.store.transitions.health import HealthShard, health_shard
 NOON = datetime(2026, 11, 27, 12, tzinfo=UTC)
 EVERYTHING = IndexFacts("flights", "clean", 41, "2026-11-27T02:04:11.000000Z", ("lake", "läke"), 7)
 RECORDS = {
-    "flights.clean": HealthRecord(NOON, "RUNNING", HealthState.TAKEN_BACK, 42, 3, EVERYTHING),
+    "flights.clean": HealthRecord(NOON, "RUNNING", HealthState.TAKEN_BACK, 42, 3, EVERYTHING, NOON),
     "列車": HealthRecord(NOON, "IDLE", HealthState.OK, 1, 1),
     "damaged": record_of(None, IndexFacts("flights"), None, NOON),
-    "new": record_of(Head(), IndexFacts(), HealthState.NEW, NOON),
+    "new": record_of(Head(), IndexFacts(), HealthVerdict(HealthState.NEW, "it is new"), NOON),
 }
 
 
@@ -62,10 +62,12 @@ def test_of_two_writers_the_second_is_told_and_writes_nothing(store: BookmarkSto
     "damage",
     [{"jobs": "{"}, {"jobs": '["a"]'}, {"jobs": '{"a": ["noon", "IDLE"]}'}, {"jobs": '{"a": []}'}, {"revision": "one"},
      {"jobs": '{"a": ["2026-11-27T02:04:11.000000Z", "GONE"]}'}, {"columns": ["jobs"]},
+     {"jobs": '{"a": ["2026-11-27T02:04:11.000000Z", "IDLE", "OK", 1, 1, "", 1, "", "", 1, [], 7]}'},
      {"jobs": '{"a": ["2026-11-27T02:04:11.000000Z", "IDLE", "WELL"]}'},
      {"jobs": '{"a": ["2026-11-27T02:04:11.000000Z", "IDLE", "OK", "one"]}'},
      {"jobs": '{"a/b": ["2026-11-27T02:04:11.000000Z", "IDLE"]}'}],
-    ids=["no-json", "no-object", "no-time", "no-value", "revision", "standing", "columns", "health", "version", "name"],
+    ids=["no-json", "no-object", "no-time", "no-value", "revision", "standing", "columns", "request", "health",
+         "version", "name"],
 )  # fmt: skip
 def test_damaged_item_hides_no_other_and_is_written_over(store: BookmarkStore, damage: dict[str, object]) -> None:
     put_health_shard(store, 5, HealthShard(), RECORDS)
@@ -79,6 +81,15 @@ def test_damaged_item_hides_no_other_and_is_written_over(store: BookmarkStore, d
     assert found[6].records == RECORDS
     put_health_shard(store, 5, found[5], RECORDS)
     assert health_shards(store)[5].records == RECORDS
+
+
+def test_records_from_before_requests_were_recorded_are_read(store: BookmarkStore) -> None:
+    put_health_shard(store, 5, HealthShard(), {"列車": RECORDS["列車"]})
+    columns = health_attributes({}, 1, NOON)["columns"]
+    assert isinstance(columns, list)
+    store.table.transact([Update(health_key("test", 5), set={"columns": columns[:-1]})])
+
+    assert health_shards(store)[5].records == {"列車": RECORDS["列車"]}
 
 
 def test_namespaces_have_records_of_their_own(store: BookmarkStore) -> None:

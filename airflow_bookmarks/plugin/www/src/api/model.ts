@@ -34,6 +34,8 @@ export type RunList = Schemas["RunList"];
 export type RunPoint = Schemas["RunPoint"];
 export type RunRow = Schemas["RunRow"];
 export type SkippedFile = Schemas["SkippedFile"];
+export type WaitingRequest = Schemas["WaitingRequest"];
+export type WaitingRequests = Schemas["WaitingRequests"];
 export type Window = Schemas["Window"];
 
 /** A change as it is previewed. */

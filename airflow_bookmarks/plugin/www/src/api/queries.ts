@@ -63,6 +63,18 @@ export function useJobs(query: JobsQuery) {
   });
 }
 
+/** The requests of all jobs that wait for approval; `offset` and `limit` are of jobs. */
+export function useWaitingRequests(offset: number, limit: number) {
+  const query = { offset, limit };
+  return useQuery({
+    queryKey: ["jobs", "requests", query],
+    queryFn: ({ signal }) =>
+      take(client.GET("/api/v1/requests", { params: { query }, signal }), shapes.WAITING_REQUESTS),
+    placeholderData: keepPreviousData,
+    refetchInterval: REFRESH_MS,
+  });
+}
+
 export function useJobsOfDag(dagId: string, taskId: string | undefined, offset: number, limit: number) {
   const query = { offset, limit, ...(taskId === undefined ? {} : { task_id: taskId }) };
   return useQuery({

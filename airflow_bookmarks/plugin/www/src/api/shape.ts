@@ -15,6 +15,7 @@ import type {
   Requested,
   RunList,
   ShardedPreview,
+  WaitingRequests,
 } from "./model";
 
 type Kind<V> = V extends readonly unknown[]
@@ -74,6 +75,8 @@ export const PREVIEW: Shape<Preview> = {
 export const REQUESTED: Shape<Requested> = { said: "text", audited: "boolean", request: "object" };
 export const RUNS: Shape<RunList> = { runs: "list" };
 export const SHARDED_PREVIEW: Shape<ShardedPreview> = { change: "text", by_shard: "object", read_again: "object" };
+
+export const WAITING_REQUESTS: Shape<WaitingRequests> = { requests: "list", damaged: "list", total: "number" };
 
 /** Return the field by which an answer is not what was asked for, or "the whole"; undefined where it has the shape. */
 export function misfit<T>(answer: unknown, shape: Shape<T>): string | undefined {

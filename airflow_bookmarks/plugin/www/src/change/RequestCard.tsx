@@ -1,4 +1,6 @@
 import { Button, Card, HStack, Stack, Text } from "@chakra-ui/react";
+import { useEffect, useRef } from "react";
+import { useSearchParams } from "react-router-dom";
 import type { Job, RequestRow } from "../api/model";
 import { Ago } from "../parts/Ago";
 import { ExplainedBadge } from "../parts/ExplainedBadge";
@@ -24,8 +26,19 @@ interface RequestCardProps {
 export function RequestCard({ job, request, onDecide }: RequestCardProps) {
   const decision = decisionOf(job, request);
   const summary = summaryOfRequest(request.preview);
+  const [address] = useSearchParams();
+  const isNamed = address.get("request") === request.id;
+  const card = useRef<HTMLDivElement>(null);
+  useEffect(() => {
+    if (isNamed) void card.current?.scrollIntoView({ block: "nearest" });
+  }, [isNamed]);
   return (
-    <Card.Root size="sm" data-testid="request">
+    <Card.Root
+      ref={card}
+      size="sm"
+      data-testid="request"
+      {...(isNamed ? { borderColor: "border.inverted", "aria-current": "true" } : {})}
+    >
       <Card.Header>
         <HStack justify="space-between" flexWrap="wrap">
           <Card.Title as="h3" wordBreak="break-word">

@@ -1,6 +1,6 @@
 import { Box, Link } from "@chakra-ui/react";
 import { Link as RouterLink, useSearchParams } from "react-router-dom";
-import { backToList } from "./address";
+import { backToList, nameOfList } from "./address";
 
 /** The way back to the list, as it was left; none where a tab shows its one job, and there is no list. */
 export function BackToList() {
@@ -9,7 +9,7 @@ export function BackToList() {
   return (
     <Box as="nav" aria-label="Back">
       <Link asChild color="fg.muted" fontSize="sm">
-        <RouterLink to={{ search: backToList(search) }}>← All jobs</RouterLink>
+        <RouterLink to={{ search: backToList(search) }}>← {nameOfList(search)}</RouterLink>
       </Link>
     </Box>
   );

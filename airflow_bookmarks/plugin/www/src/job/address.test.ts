@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { backToList, tabOf, withPart, withTab } from "./address";
+import { backToList, nameOfList, tabOf, withPart, withTab } from "./address";
 
 const at = (text: string) => new URLSearchParams(text);
 
@@ -18,5 +18,7 @@ describe("the address of a job", () => {
   it("keeps the list that one came from", () => {
     expect(backToList(at("job=a&from=state%3DDUE%26page%3D2"))).toBe("?state=DUE&page=2");
     expect(backToList(at("job=a"))).toBe("?");
+    expect(nameOfList(at("job=a&from=view%3Drequests"))).toBe("All requests");
+    expect(nameOfList(at("job=a&from=state%3DDUE"))).toBe("All jobs");
   });
 });

@@ -1,3 +1,5 @@
+import { viewOf } from "../parts/Views";
+
 /** The tabs of a job's page, in their order; the address names them. */
 export const TABS = ["overview", "runs", "charts", "events", "graph"] as const;
 export type Tab = (typeof TABS)[number];
@@ -30,6 +32,11 @@ export function withPart(search: URLSearchParams, name: string, value: string | 
 export function backToList(search: URLSearchParams): string {
   const from = search.get("from");
   return from ? `?${from}` : "?";
+}
+
+/** Name the list that one came from. */
+export function nameOfList(search: URLSearchParams): string {
+  return viewOf(new URLSearchParams(search.get("from") ?? "")) === "requests" ? "All requests" : "All jobs";
 }
 
 function without(search: URLSearchParams, names: readonly string[]): URLSearchParams {

@@ -2,6 +2,7 @@ import { Flex, Heading, Skeleton, Stack } from "@chakra-ui/react";
 import { useCallback } from "react";
 import { useJobs } from "../api/queries";
 import { useTitle } from "../parts/useTitle";
+import { Views } from "../parts/Views";
 import { count } from "../words/number";
 import { HealthFilter } from "./HealthFilter";
 import { JobsList } from "./JobsList";
@@ -21,6 +22,7 @@ export function JobsPage() {
   const hasNone = answer.data?.total === 0 && !isPart && !answer.isPlaceholderData;
   return (
     <Stack gap={4}>
+      <Views current="jobs" />
       <Flex gap={3} wrap="wrap" alignItems="center">
         <Heading as="h1" size="md" minW="8rem">
           <Total of={answer.data?.total} isPart={isPart} hasFailed={answer.isError} />

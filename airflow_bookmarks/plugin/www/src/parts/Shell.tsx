@@ -3,12 +3,14 @@ import { ApiError } from "../api/client";
 import { JobPage } from "../job/JobPage";
 import { JobsPage } from "../jobs/JobsPage";
 import { JobsTab } from "../jobs/JobsTab";
+import { RequestsPage } from "../requests/RequestsPage";
 import { useZone } from "../words/zone";
 import { Boundary } from "./Boundary";
 import { Offline } from "./Offline";
 import { PageBox } from "./PageBox";
 import { Problem } from "./Problem";
 import { Settled } from "./Settled";
+import { viewOf } from "./Views";
 
 /** What Airflow hands over: nothing in its navigation, the DAG and the task in their tabs. */
 export interface ShellProps {
@@ -21,7 +23,7 @@ function isName(job: string): boolean {
   return !job.includes("/") && job !== "." && job !== "..";
 }
 
-/** Show what the address asks for: `?job=` names a job, without it there is the list. */
+/** Show what the address asks for: `?job=` names a job, without it there is the list of jobs, or of requests. */
 export function Shell({ dagId, taskId }: ShellProps) {
   const [search] = useSearchParams();
   useZone(); // another one draws all of the page anew, and with it each time
@@ -39,6 +41,8 @@ export function Shell({ dagId, taskId }: ShellProps) {
             )
           ) : dagId !== undefined ? (
             <JobsTab dagId={dagId} {...(taskId === undefined ? {} : { taskId })} />
+          ) : viewOf(search) === "requests" ? (
+            <RequestsPage />
           ) : (
             <JobsPage />
           )}
