@@ -57,7 +57,7 @@ def _state(world: World) -> str:
 def test_every_route_asks_for_a_login(site: Site) -> None:
     routes = site.routes()
 
-    assert len(routes) == 25
+    assert len(routes) == 26
     assert {_ask(site, None, method, path) for method, path in routes} == {401}
 
 

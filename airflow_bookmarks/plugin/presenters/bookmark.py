@@ -128,8 +128,16 @@ def _holder(lease: Lease) -> Holder:
     return Holder(run_id=lease.run_id, attempt=lease.attempt, since=to_text(lease.since), until=until)
 
 
-def context_rows(contexts: Mapping[str, ContextState], planned: Mapping[str, PlanEntry]) -> list[ContextRow]:
-    """Return where each context stands, with what its last plan tells of gaps and of the newest partition."""
+def context_rows(
+    contexts: Mapping[str, ContextState], planned: Mapping[str, PlanEntry], quarantined: Mapping[str, int | None]
+) -> list[ContextRow]:
+    """Return where each context stands, with what its last plan tells of gaps and of the newest partition.
+
+    Args:
+        contexts: those of the job's head.
+        planned: the last plan of each.
+        quarantined: how many files each has set aside, where there are any; None: not known.
+    """
     result = {ctx: shown(planned.get(ctx)) for ctx in contexts}
     return [
         ContextRow(
@@ -146,6 +154,7 @@ def context_rows(contexts: Mapping[str, ContextState], planned: Mapping[str, Pla
             gaps=_gaps(result[ctx].get("gaps")),
             newest_partition=result[ctx].get(NEWEST_PARTITION),
             reads_parts=ctx in planned and planned[ctx].metadata.part is not None,
+            quarantined=quarantined.get(ctx, 0),
         )
         for ctx, state in sorted(contexts.items())
     ]

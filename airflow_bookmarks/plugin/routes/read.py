@@ -226,20 +226,21 @@ def _job(hook: BookmarkHook, found: Owned, request: PageRequestDep, scope: UserS
     body, damaged = _asked(store, key)
     around, plans = Surroundings.of(store, {key: head}, {key: entry}), last_plans(store, key, head)
     told = around.told_to(store, scope)
+    quarantined = quarantined_counts(store, key, head)
     base = job_row(store.namespace, key, head, entry, store.now(), told)
     health = told.health(
         key,
         head,
         store.now(),
         requests=[each.made_at for each in body if each.state == OPEN],
-        quarantined=set_aside(quarantined_counts(store, key, head)),
+        quarantined=set_aside(quarantined),
         gaps=missing_in(head, plans),
     )
     more: dict[str, Any] = {"lag": worst_lag(around.lags[key]), "is_deleted": is_deleted(entry, head), "health": health}
     more["failed_task"] = failed_tasks(store, {key: head}).get(key)
     result = Job(
         **base.model_copy(update=more).model_dump(),
-        contexts=context_rows(head.contexts, plans),
+        contexts=context_rows(head.contexts, plans, quarantined),
         consumers=[
             ConsumerRow(job=edge.consumer, run_number=edge.run_number, epoch=edge.epoch, updated_at=edge.updated_at)
             for edge in edges

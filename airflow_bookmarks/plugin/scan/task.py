@@ -21,6 +21,7 @@ from airflow_bookmarks.lifecycle.history.snapshot import HistorySnapshot
 from airflow_bookmarks.lifecycle.inspect.lag import lag
 from airflow_bookmarks.lifecycle.inspect.pending import pending
 from airflow_bookmarks.lifecycle.inspect.runs import page_of
+from airflow_bookmarks.lifecycle.state.quarantine import quarantined_files
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -41,6 +42,11 @@ def _lag(store: BookmarkStore, job: str) -> list[dict[str, Any]]:
 def _files(store: BookmarkStore, job: str, number: int, offset: int, limit: int) -> dict[str, Any]:
     found = page_of(store, job, str(number), offset=offset, limit=limit)
     return {"files": found.rows, "total": found.total, "unlisted": found.unlisted}
+
+
+def _quarantined(store: BookmarkStore, job: str, offset: int, limit: int) -> dict[str, Any]:
+    found = quarantined_files(store, job)
+    return {"files": found[offset : offset + limit], "total": len(found)}
 
 
 def _preview(store: BookmarkStore, job: str, change: Mapping[str, Any]) -> dict[str, Any]:
@@ -132,6 +138,7 @@ TASKS: Mapping[str, Callable[..., Any]] = {
     "pending": _pending,
     "lag": _lag,
     "files": _files,
+    "quarantined": _quarantined,
     "preview": _preview,
     "change": _change,
     "preview_shards": _preview_shards,

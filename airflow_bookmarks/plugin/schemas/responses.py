@@ -157,7 +157,8 @@ class ContextRow(ResponseModel):
 
     `set_by` is what a person names to set it, None where it can't be set or its kind is not known here; `upstream` is
     the job that it reads. `gaps` is None where nobody looks for them, and `newest_partition` where partitions don't
-    tell their time. `reads_parts`: its runs read one part of the source each.
+    tell their time. `reads_parts`: its runs read one part of the source each. `quarantined` counts the files that are
+    set aside because they can't be parsed; None: not known, since its position is damaged.
     """
 
     ctx: str
@@ -173,6 +174,7 @@ class ContextRow(ResponseModel):
     gaps: Gaps | None = None
     newest_partition: str | None = None
     reads_parts: bool = False
+    quarantined: int | None = 0
 
 
 class ConsumerRow(ResponseModel):

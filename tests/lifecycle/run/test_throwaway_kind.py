@@ -394,7 +394,7 @@ def test_page_is_told_of_its_unit(shop: Shop, table: str) -> None:
     enabled(shop, table)
     put(table, 4)
     told = Pending(**pending(shop.store, JOB).as_dict())
-    (state,) = context_rows(shop.store.head(JOB).contexts, {})
+    (state,) = context_rows(shop.store.head(JOB).contexts, {}, {})
     (behind,) = lag(shop.store, JOB)
 
     assert (told.contexts[0].unit, told.contexts[0].count, told.files) == ("keys", 1, None)

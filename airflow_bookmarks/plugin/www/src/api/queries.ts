@@ -126,6 +126,20 @@ export function useFiles(job: string, number: number, offset: number, limit: num
   });
 }
 
+/** The files that a job has set aside because they can't be parsed. */
+export function useQuarantined(job: string, offset: number, limit: number) {
+  const query = { offset, limit };
+  return useQuery({
+    queryKey: ["job", job, "quarantined", offset, limit],
+    queryFn: ({ signal }) =>
+      take(
+        client.GET("/api/v1/jobs/{job}/quarantined", { params: { path: { job }, query }, signal }),
+        shapes.QUARANTINED,
+      ),
+    placeholderData: keepPreviousData,
+  });
+}
+
 export function useEvents(job: string, offset: number, limit: number) {
   return useQuery({
     queryKey: ["job", job, "events", offset, limit],

@@ -12,6 +12,7 @@ import type {
   PartitionList,
   Pending,
   Preview,
+  QuarantinedFiles,
   Requested,
   RunList,
   ShardedPreview,
@@ -72,6 +73,7 @@ export const PREVIEW: Shape<Preview> = {
   watermarks: "object",
   read_again: "object",
 };
+export const QUARANTINED: Shape<QuarantinedFiles> = { files: "list", total: "number" };
 export const REQUESTED: Shape<Requested> = { said: "text", audited: "boolean", request: "object" };
 export const RUNS: Shape<RunList> = { runs: "list" };
 export const SHARDED_PREVIEW: Shape<ShardedPreview> = { change: "text", by_shard: "object", read_again: "object" };

@@ -1,12 +1,11 @@
 import { Alert } from "@chakra-ui/react";
 import { type RefObject, useState } from "react";
-import type { ChangeSpec, Job, Preview, RunRow } from "../api/model";
-import { useAsk, useChange, usePreview } from "../api/queries";
+import type { Job, RunRow } from "../api/model";
 import { ChangeSummaryView } from "./ChangeSummaryView";
-import { useChangeForm } from "./changeForm";
-import { changeBody, changeSpecOf, type Draft, draftOf, type Kind, requestBody } from "./changeSpec";
+import { changeSpecOf, type Draft, draftOf, type Kind } from "./changeSpec";
 import { summaryOf } from "./changeSummary";
 import { PreviewedDialog } from "./PreviewedDialog";
+import { useSpecForm } from "./specForm";
 import { What } from "./What";
 import { actionName, fixOf } from "./words";
 
@@ -29,7 +28,7 @@ const TITLES: Record<Kind, string> = {
 /** Change where a job stands. */
 export function ChangeDialog({ job, kind, picked, opener, onClosed }: ChangeDialogProps) {
   const [draft, setDraft] = useState<Draft>(() => draftOf(kind, job, picked));
-  const form = useForm(job, draft);
+  const form = useSpecForm(job, changeSpecOf(draft, job));
   const choose = (next: Draft) => {
     form.reopen();
     setDraft(next);
@@ -66,33 +65,4 @@ export function ChangeDialog({ job, kind, picked, opener, onClosed }: ChangeDial
       )}
     </PreviewedDialog>
   );
-}
-
-function useForm(job: Job, draft: Draft) {
-  const settled = changeSpecOf(draft, job);
-  const change = useChange(job.job);
-  const ask = useAsk(job.job);
-  return useChangeForm<ChangeSpec, Preview>({
-    job: job.job,
-    settled,
-    preview: usePreview(job.job, "value" in settled ? settled.value : undefined),
-    look: (seen, isBusy) => ({
-      version: seen.version,
-      needsApproval: seen.needs_approval,
-      isHeld: isInTheWay(seen, job, isBusy),
-      lacks: [],
-    }),
-    make: (spec, sure, seen) =>
-      seen.needs_approval
-        ? ask.mutateAsync(requestBody(spec, job.job, sure.reason, seen.version))
-        : change.mutateAsync(changeBody(spec, job.job, sure, seen.version)),
-  });
-}
-
-/**
- * Whether a run has to lose the job first. One whose lease ran out is fenced without being told to, and of a request
- * the approver says.
- */
-function isInTheWay(seen: Preview, job: Job, isBusy: boolean): boolean {
-  return !seen.needs_approval && (isBusy || (seen.holder !== null && job.state !== "EXPIRED"));
 }

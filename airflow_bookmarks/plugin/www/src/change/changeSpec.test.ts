@@ -18,8 +18,8 @@ type SetBy = NonNullable<ContextRow["set_by"]>;
 
 function context(ctx: string, kind: string, set_by: SetBy | null, upstream: string | null = null): ContextRow {
   const source = `${kind}:${upstream ?? "/raw"}`;
-  const plain = { watermark: null, order: null, run_number: 1, set_in_epoch: null, position: "", reads_parts: false };
-  return { ctx, kind, source, set_by, upstream, ...plain };
+  const plain = { watermark: null, order: null, run_number: 1, set_in_epoch: null, position: "" };
+  return { ctx, kind, source, set_by, upstream, ...plain, reads_parts: false, quarantined: 0 };
 }
 
 function run(number: number, state: string): RunRow {

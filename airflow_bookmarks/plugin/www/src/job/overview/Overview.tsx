@@ -6,6 +6,7 @@ import { Contexts } from "./Contexts";
 import { Lags } from "./Lags";
 import { NextRun } from "./NextRun";
 import { Partitions } from "./Partitions";
+import { SetAside } from "./SetAside";
 import { SideRuns } from "./SideRuns";
 import { StateValues } from "./StateValues";
 
@@ -24,6 +25,9 @@ export function Overview({ job }: { job: Job }) {
           <Partitions job={job.job} />
         </Boundary>
       )}
+      <Boundary what="The list of files set aside">
+        <SetAside job={job} />
+      </Boundary>
       <Boundary what="The next run">
         <NextRun job={job.job} />
       </Boundary>
