@@ -8,7 +8,9 @@ import { duration } from "../../words/time";
 import { logOf } from "../task";
 import { type Fact, factsOf, leftOutOf } from "./details";
 import { Phases } from "./Phases";
+import { Replay } from "./Replay";
 import { RunFiles } from "./RunFiles";
+import { mayBeReplayed } from "./replay";
 import { isLiving, isUnmoved, secondsOf } from "./run";
 
 /** All that is known of one run. */
@@ -45,6 +47,11 @@ export function RunDetails({ job, run }: { job: string; run: RunRow }) {
         </Part>
       )}
       <Files job={job} run={run} />
+      {mayBeReplayed(run) && (
+        <Part title="Replay">
+          <Replay job={job} run={run} />
+        </Part>
+      )}
       <More run={run} />
     </Stack>
   );
