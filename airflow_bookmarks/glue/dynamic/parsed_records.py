@@ -10,7 +10,7 @@ from pyspark.sql import types as spark_types
 
 from airflow_bookmarks.glue.dynamic.choice import column_of, has_choices, spark_schema
 from airflow_bookmarks.glue.dynamic.error_records import ErrorRecords, ErrorStage, RecordFailure
-from airflow_bookmarks.glue.dynamic.records import SeenTypes, as_value, keep
+from airflow_bookmarks.glue.dynamic.records import SeenTypes, as_value, check_cases, keep
 from airflow_bookmarks.glue.errors import ERROR_RECORDS
 
 if TYPE_CHECKING:
@@ -32,6 +32,7 @@ def json_by_records(text: DataFrame, *, run: GlueRun, name: str) -> tuple[DataFr
     for types, failed in given.select(_VALUE).rdd.mapPartitions(_seen_in).collect():
         seen, bad = seen.merge(types), bad + failed
     schema = seen.schema()
+    check_cases(schema, text.sparkSession, name)
     wanted = spark_schema(schema)
     others = [field for field in text.schema.fields if field.name != _VALUE]
     plain = text.sparkSession.createDataFrame([], wanted)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from pyspark import StorageLevel
 
+from airflow_bookmarks.core.errors import BookmarkError
 from airflow_bookmarks.glue.dynamic.choice import glue_schema, one_type, spark_schema
 from airflow_bookmarks.glue.dynamic.error_records import RecordFailure
 from airflow_bookmarks.glue.dynamic.types import (
@@ -38,10 +39,10 @@ from airflow_bookmarks.glue.dynamic.types import (
 from airflow_bookmarks.glue.errors import DROPPED_RECORDS, ERROR_RECORDS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from pyspark import RDD
-    from pyspark.sql import DataFrame, Row
+    from pyspark.sql import DataFrame, Row, SparkSession
 
     from airflow_bookmarks.glue.run import GlueRun
 
@@ -97,6 +98,50 @@ def keep(data: RDD[Any] | DataFrame, run: GlueRun) -> None:
 
 
 # ---- which types records hold
+
+
+class FieldCaseError(BookmarkError):
+    """Raised when two fields of records differ in nothing but case, and Spark takes them for one column."""
+
+
+def check_cases(schema: StructType, spark: SparkSession, name: str) -> None:
+    """Make sure that Spark can tell the fields of records from each other, at any depth.
+
+    Args:
+        schema: the types of the records.
+        spark: their session, which may tell columns by case: `spark.sql.caseSensitive`.
+        name: the transformation context, for the message.
+
+    Raises:
+        FieldCaseError: it can't.
+    """
+    pair = None if spark.conf.get("spark.sql.caseSensitive") == "true" else _differing_in_case(schema)
+    if pair is not None:
+        raise FieldCaseError(
+            f"{name}: the fields {pair[0]!r} and {pair[1]!r} of its records differ only in case, and Spark takes them "
+            "for one column. Nothing was written or committed. Give them names that differ, or set "
+            "spark.sql.caseSensitive=true for the whole job."
+        )
+
+
+def _differing_in_case(held: DataType) -> tuple[str, str] | None:
+    """Return two names of one struct that differ only in case, the first at any depth; None if there are none."""
+    if isinstance(held, StructType):
+        seen: dict[str, str] = {}
+        for each in held.fields:
+            if (other := seen.setdefault(each.name.lower(), each.name)) != each.name:
+                return other, each.name
+    return next((pair for part in _parts_of(held) if (pair := _differing_in_case(part)) is not None), None)
+
+
+def _parts_of(held: DataType) -> Sequence[DataType]:
+    if isinstance(held, StructType):
+        return [each.dataType for each in held.fields]
+    if isinstance(held, ChoiceType):
+        return held.choices
+    if isinstance(held, ArrayType):
+        return [held.elementType]
+    return [held.valueType] if isinstance(held, MapType) else []
 
 
 class RecordTypeError(TypeError):
@@ -351,6 +396,7 @@ class Outcomes:
 
         Raises:
             RecordTypeError: a record holds a value of a type that no column has.
+            FieldCaseError: two fields differ only in case.
         """
         if self._frame is None:
             tallies = self._kept().mapPartitions(_seen_in).collect()
@@ -359,6 +405,7 @@ class Outcomes:
                 seen = seen.merge(types)
             self._note(sum((tally for _, tally in tallies), Tally()))
             schema = seen.schema(self.known())
+            check_cases(schema, self._run.spark, self._name)
             rows = self.records().map(lambda record: as_value(record, schema))
             # Without a check of each value: the schema was made of them.
             self._frame = self._run.spark.createDataFrame(rows, spark_schema(schema), verifySchema=False)

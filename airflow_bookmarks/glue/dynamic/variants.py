@@ -17,7 +17,7 @@ from pyspark.sql import functions as F
 from airflow_bookmarks.glue.dynamic.choice import choices_in, column_of, marked, spark_type
 from airflow_bookmarks.glue.dynamic.error_records import ErrorRecords, ErrorStage, RecordFailure
 from airflow_bookmarks.glue.dynamic.parsed_records import json_by_records
-from airflow_bookmarks.glue.dynamic.records import keep
+from airflow_bookmarks.glue.dynamic.records import check_cases, keep
 from airflow_bookmarks.glue.dynamic.shapes import (
     ARRAY,
     BOOLEAN,
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from pyspark import RDD
-    from pyspark.sql import Column, DataFrame, SparkSession
+    from pyspark.sql import Column, DataFrame, Row, SparkSession
 
     from airflow_bookmarks.glue.dynamic.choice import Steps
     from airflow_bookmarks.glue.run import GlueRun
@@ -55,6 +55,7 @@ _VALUE, _PARSED, _BAD = "value", "glue_parsed", "glue_bad"
 # A number of ten digits or more, outside of texts: only then may a whole number need eight bytes.
 _TEN_DIGITS = r"[:,\[]\s*-?[0-9]{10}"
 _INT = 2**31
+_CASE = "spark.sql.caseSensitive"
 _DUPLICATE_KEYS = "spark.sql.variant.allowDuplicateKeys"
 
 
@@ -82,22 +83,28 @@ def frame_of_json(text: DataFrame, *, run: GlueRun, name: str = "json") -> JsonR
             A row that holds something else counts as an error; an empty one is skipped.
         run: the current run.
         name: the transformation context, for errors.
+
+    Raises:
+        FieldCaseError: two fields differ only in case.
     """
     if not has_variants():
         frame, errors = json_by_records(text, run=run, name=name)
         return JsonRows(frame, errors)
     parsed = _parsed(text)
     keep(parsed, run)
-    found = parsed.agg(
-        F.schema_of_variant_agg(_PARSED).alias("shape"),
-        F.max("glue_long").alias("long"),
-        F.count(_BAD).alias("bad"),
-    ).collect()[0]
+    found = _found(
+        parsed.agg(
+            F.schema_of_variant_agg(_PARSED).alias("shape"),
+            F.max("glue_long").alias("long"),
+            F.count(_BAD).alias("bad"),
+        )
+    )
     rows, shape, bad = parsed, shape_of(found["shape"]), found["bad"]
     if not isinstance(shape, StructType | NullType):
         rows, bad = _objects_alone(parsed)
-        shape = shape_of(rows.agg(F.schema_of_variant_agg(_PARSED)).collect()[0][0])
+        shape = shape_of(_found(rows.agg(F.schema_of_variant_agg(_PARSED)))[0])
     types = _types(rows, shape, has_long=bool(found["long"]))
+    check_cases(types, text.sparkSession, name)
     others = [column for column in text.columns if column != _VALUE]
     columns = [marked(_extracted(column_of(_PARSED), (f.name,), f.dataType), f.name, f.dataType) for f in types]
     kept = rows.where(column_of(_PARSED).isNotNull())
@@ -109,7 +116,8 @@ def _parsed(text: DataFrame) -> DataFrame:
     value = column_of(_VALUE)
     others = [column_of(column) for column in text.columns if column != _VALUE]
     given = text.where(F.trim(value) != "")
-    with _duplicate_keys(text.sparkSession):
+    # A key may come twice in an object: the expression that parses keeps what the conf says where it is made.
+    with _conf(text.sparkSession, _DUPLICATE_KEYS):
         parsed = given.select(F.try_parse_json(value).alias(_PARSED), value, *others)
     bad = F.when(column_of(_PARSED).isNull(), value).alias(_BAD)
     is_long = value.rlike(_TEN_DIGITS).alias("glue_long")
@@ -117,17 +125,24 @@ def _parsed(text: DataFrame) -> DataFrame:
 
 
 @contextmanager
-def _duplicate_keys(spark: SparkSession) -> Iterator[None]:
-    """Let a key come twice in an object: the expression that parses keeps what the conf says where it is made."""
-    before = spark.conf.get(_DUPLICATE_KEYS, None)
-    spark.conf.set(_DUPLICATE_KEYS, "true")
+def _conf(spark: SparkSession, key: str) -> Iterator[None]:
+    """Let a setting be true for what is made, or asked, in the block."""
+    before = spark.conf.get(key, None)
+    spark.conf.set(key, "true")
     try:
         yield
     finally:
         if before is None:
-            spark.conf.unset(_DUPLICATE_KEYS)
+            spark.conf.unset(key)
         else:
-            spark.conf.set(_DUPLICATE_KEYS, before)
+            spark.conf.set(key, before)
+
+
+def _found(asked: DataFrame) -> Row:
+    """Return the one row of an aggregate; without regard to case it takes `Id` and `id` of two records for one key."""
+    with _conf(asked.sparkSession, _CASE):
+        row: Row = asked.collect()[0]
+    return row
 
 
 def _objects_alone(parsed: DataFrame) -> tuple[DataFrame, int]:
@@ -174,7 +189,7 @@ def _asked(rows: DataFrame, places: Sequence[Steps], *, has_long: bool) -> dict[
         if not has_long:
             asked = (*asked[:3], F.lit(None))
         aggregates += [each.alias(f"{what}{number}") for what, each in zip(_ASKED, asked, strict=True)]
-    found = rows.agg(*aggregates).collect()[0]
+    found = _found(rows.agg(*aggregates))
     answers = {}
     for number, place in enumerate(places):
         kinds, struct, array, is_long = (found[f"{what}{number}"] for what in _ASKED)

@@ -11,6 +11,7 @@ from pyspark.sql import functions as F
 
 from airflow_bookmarks.glue.dynamic import variants
 from airflow_bookmarks.glue.dynamic.frame import DynamicFrame
+from airflow_bookmarks.glue.dynamic.records import FieldCaseError
 from airflow_bookmarks.glue.dynamic.types import StructType
 from airflow_bookmarks.glue.dynamic.variants import frame_of_json
 from airflow_bookmarks.glue.run import current_run
@@ -188,3 +189,27 @@ def test_source_is_read_once_and_let_go_at_the_end_of_the_run(spark: SparkSessio
     assert persistent_rdds(spark) - held_by_others
     run.release()
     assert not persistent_rdds(spark) - held_by_others
+
+
+SPELLED = {
+    "top level": '{"Id": 1, "id": 2}',
+    "in different records": '{"Id": 1}|{"id": 2}',
+    "in a struct": '{"x": {"Id": 1, "id": 2}}',
+    "in structs of an array": '{"x": [{"Id": 1}, {"id": 2}]}',
+}
+
+
+@pytest.mark.usefixtures("way")
+@pytest.mark.parametrize("lines", SPELLED.values(), ids=list(SPELLED))
+def test_fields_that_differ_only_in_case_are_an_error_that_names_them(shared_spark: SparkSession, lines: str) -> None:
+    text = shared_spark.createDataFrame([(line,) for line in lines.split("|")], "value string")
+    with pytest.raises(FieldCaseError, match=r"raw: the fields 'Id' and 'id' .*caseSensitive=true"):
+        frame_of_json(text, run=current_run(shared_spark), name="raw")
+
+
+@pytest.mark.usefixtures("way")
+def test_fields_that_differ_only_in_case_are_two_where_spark_tells_them_apart(spark: SparkSession) -> None:
+    spark.conf.set("spark.sql.caseSensitive", "true")
+    text = spark.createDataFrame([('{"Id": 1, "id": 2}',)], "value string")
+    rows = frame_of_json(text, run=current_run(spark)).frame
+    assert {column: rows.collect()[0][column] for column in rows.columns} == {"Id": 1, "id": 2}
