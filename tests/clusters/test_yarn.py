@@ -78,6 +78,7 @@ def test_worker_publishes_what_a_driver_committed_whose_container_was_lost(on_ya
     on_yarn.check_whole()
 
 
+@pytest.mark.thorough
 def test_killed_task_ends_the_application_and_leaves_the_job_free(on_yarn: Scene, yarn: YarnCluster) -> None:
     on_yarn.submit = {**on_yarn.submit, "yarn_track_via_rm_api": True}
     on_yarn.land("a", "a")

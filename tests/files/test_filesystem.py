@@ -39,6 +39,7 @@ class TestMoto(FileSystemConformance):
         return s3_ground(client_for(aws_session, moto_settings), moto_settings, uuid.uuid4().hex)
 
 
+@pytest.mark.thorough  # it is compiled first
 class TestVersitygw(FileSystemConformance):
     @pytest.fixture
     def ground(self, versitygw_settings: S3Settings, aws_session: boto3.session.Session) -> Ground:

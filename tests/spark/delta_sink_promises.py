@@ -493,6 +493,7 @@ def test_upsert_without_certain_keys_is_refused(
     assert people_in(table) == []
 
 
+@pytest.mark.thorough
 @pytest.mark.needs("own sessions")
 def test_upsert_by_a_driver_that_was_overtaken_changes_nothing(lake: Lake, table: Table) -> None:
     places: list[Failpoint] = []
@@ -829,6 +830,7 @@ def test_next_job_reads_partitions_new_columns_and_odd_values(lake: Lake, table:
     assert found == [("line 0", "x/y", 0, None), ("line 1", "50% & more", None, None), ("line 2", None, None, 2)]
 
 
+@pytest.mark.thorough
 def test_next_job_that_died_reads_the_same_again(lake: Lake, table: Table) -> None:
     lake.put("a.txt", "a")
     run(lake)
@@ -1139,6 +1141,7 @@ def cut_history(table: Table, *, below: int) -> None:
         (log / f".{version:020}.json.crc").unlink(missing_ok=True)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "has_landed", [True, pytest.param(False, marks=pytest.mark.thorough)], ids=["landed", "not_landed"]
 )

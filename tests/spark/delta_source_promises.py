@@ -176,6 +176,7 @@ def test_only_the_planned_files_are_opened(lake: Lake, orders: Orders) -> None:
     assert run(lake) == [6]
 
 
+@pytest.mark.thorough
 def test_all_kinds_of_columns_are_read_as_delta_reads_them(lake: Lake) -> None:
     """Columns by name, one renamed, one added, one wider than when its rows were written; partitions of odd values."""
     orders = Orders(lake.spark, lake.path("a b%41")).make(
@@ -207,6 +208,7 @@ FEATURES = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("feature", mostly_thorough(FEATURES, "checkpoints with sidecars"))
 def test_table_with_a_feature_is_read_as_any(lake: Lake, orders: Orders, feature: str) -> None:
     orders.make(*FEATURES[feature]).add(1)
@@ -296,6 +298,7 @@ def test_changed_table_is_read_anew_where_that_is_asked_for(lake: Lake, orders: 
     assert run(lake, on_change="reload") == []
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("vectors", mostly_thorough(["false", "true"], "true"))
 def test_what_was_appended_is_read_once_whatever_became_of_it_since(lake: Lake, orders: Orders, vectors: str) -> None:
     orders.make(f"'delta.enableDeletionVectors' = '{vectors}'").add(1, 2)
@@ -371,6 +374,7 @@ def test_vacuum_of_what_was_not_read_yet_is_an_error_that_says_what_to_do(lake: 
     assert run(lake) == [1, 2, 3]
 
 
+@pytest.mark.thorough
 def test_log_that_was_cleaned_past_the_position_is_an_error_that_says_what_to_do(lake: Lake, orders: Orders) -> None:
     orders.make("'delta.checkpointInterval' = '3'").add(1)
     run(lake)
@@ -650,6 +654,7 @@ def test_each_value_of_a_partition_column_is_a_run_with_its_own_commit(lake: Lak
     assert in_copy(lake) == [1, 2, 3, 4, 5, 6, 7]
 
 
+@pytest.mark.thorough
 def test_value_of_a_partition_column_that_fails_is_read_alone_by_its_retry(lake: Lake) -> None:
     by_region(lake, (1, "eu"), (2, "us"))
     with pytest.raises(PartitionsFailedError, match=r"1 partition failed.*region='eu': ValueError"):

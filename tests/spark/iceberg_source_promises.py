@@ -431,6 +431,7 @@ def test_killed_loop_over_a_table_goes_on_and_is_rewound_and_replayed_by_value(l
     assert examine(lake.store) == []
 
 
+@pytest.mark.thorough
 def test_values_that_failed_before_a_rollback_are_read_from_where_the_table_went_on(
     lake: Lake, regions: Orders
 ) -> None:

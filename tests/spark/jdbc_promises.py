@@ -518,6 +518,7 @@ def test_value_that_fails_is_named_and_its_retry_reads_it_alone(lake: Lake, shop
     assert in_copy(lake) == [1, 2, 3, 4, 5, 6]
 
 
+@pytest.mark.thorough
 def test_all_values_fail(lake: Lake, shop: Shop) -> None:
     with pytest.raises(PartitionsFailedError, match="3 partitions failed"):
         copied(lake, "r0", "r1", "r2", run_id="one", attempt=1)
