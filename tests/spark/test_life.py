@@ -156,7 +156,7 @@ def test_error_of_the_script_is_what_is_raised_though_the_staging_can_not_be_rem
 
 
 def test_session_is_as_it_was_also_where_the_end_of_the_run_fails(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(*_: object) -> None:
+    def fail(*_: object, **__: object) -> None:
         raise StoreUnavailableError("no answer")
 
     closed: list[str] = []

@@ -36,6 +36,7 @@ TRIALS = (
     "handed",
     "owned",
     "misspelt",
+    "retried",
 )
 
 # Sharded jobs of the same kind, and how many virtual shards each has.
@@ -78,6 +79,7 @@ def world(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> World:
     world.hold("trials.held")
     world.hold("trials.locked")
     world.ask_twice("trials.asked")
+    world.set_aside("trials.retried")
     return world
 
 

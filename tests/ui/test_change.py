@@ -7,6 +7,7 @@ import re
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
+from airflow_bookmarks.lifecycle.state.quarantine import quarantined_files
 from airflow_bookmarks.sources.upstream.source import UpstreamSource
 from tests.ui.conftest import Visitors
 from tests.ui.server import Server
@@ -107,6 +108,25 @@ def test_clean_is_offered_where_rows_would_come_twice_and_names_the_files(visito
 
     done(dialog)
     assert world.store.head(job).cleaning is not None
+
+
+def test_file_that_was_set_aside_is_read_again_after_a_preview(visitors: Visitors, world: World) -> None:
+    job = "trials.retried"
+    first, second = sorted(file["path"] for file in quarantined_files(world.store, job))
+    page = visitors().open(job=job)
+    lines = page.get_by_role("table", name="Files set aside").get_by_role("row")
+    expect(lines.filter(has_text="MALFORMED_CSV_RECORD")).to_have_count(2)
+
+    page.get_by_role("button", name=f"Retry {first}", exact=True).click()
+    dialog = page.get_by_role("dialog")
+    expect(dialog.get_by_role("heading", name="Retry files of")).to_contain_text(job)
+    told(dialog)
+    confirm(dialog, job, "Retry 1 file of raw")
+
+    done(dialog)
+    close(dialog)
+    expect(lines.filter(has_text="MALFORMED_CSV_RECORD")).to_have_count(1)
+    assert [file["path"] for file in quarantined_files(world.store, job)] == [second]
 
 
 def test_set_moves_one_context_to_where_one_says(visitors: Visitors, world: World) -> None:

@@ -196,6 +196,19 @@ def test_page_that_the_list_has_no_more_says_so(visitors: Visitors) -> None:
     expect(row(page, past.RAW)).to_be_visible()
 
 
+def test_requests_of_all_jobs_are_one_list_and_lead_to_their_cards(visitors: Visitors) -> None:
+    page = visitors().open()
+
+    page.get_by_role("navigation", name="Lists").get_by_role("link", name="Requests").click()
+
+    line = page.get_by_role("table", name="Requests for approval").get_by_role("row").filter(has_text=past.PROTECTED)
+    expect(line).to_contain_text("can approve")
+    line.get_by_role("link", name=past.PROTECTED).click()
+    expect(page.locator("[data-testid=request][aria-current=true]")).to_be_visible()
+    page.get_by_role("link", name="All requests").click()
+    expect(line).to_be_visible()
+
+
 def test_way_back_from_a_job_leads_to_the_list_that_one_came_from(visitors: Visitors, world: World) -> None:
     trials = sum(job.startswith("trials.") for job in listed(world))
     page = visitors().open(search="trials", sort="-job")

@@ -298,6 +298,17 @@ class World:
             self.run(job, minutes=0.2)
         return job
 
+    def set_aside(self, job: str) -> list[str]:
+        """Let a run of a job find two files that can't be parsed; return their paths."""
+        self.arrive(self.folder(job), 2, 1)
+        run = ActiveRun.begin(self.store, job, self.identity(job), self.environment())
+        plan = run.plan("raw", self.from_files(self.folder(job)))
+        paths = list(plan.files.paths)
+        run.quarantine("raw", dict.fromkeys(paths, "MALFORMED_CSV_RECORD: 3 of 40 columns are missing"))
+        run.commit()
+        self.wait(minutes=1)
+        return paths
+
     def copy_jobs(self, number: int) -> None:
         """Write so many copies of a small job, in no time: what a list looks like that is long."""
         pattern = WITHOUT_DAG
