@@ -156,8 +156,7 @@ def _run(cell: Cell, options: argparse.Namespace) -> Outcome:
         seconds = time.monotonic() - started
         outcome = Outcome(cell.name, 0, {}, [], "its environment can't be made", {}, seconds, _commit())
     else:
-        quick = replace(cell, is_compiled=cell.is_compiled and not options.brief)
-        outcome = _test(quick, folder, [*_marks(options, is_thorough=is_thorough), "-n", str(options.workers)], started)
+        outcome = _test(cell, folder, [*_marks(options, is_thorough=is_thorough), "-n", str(options.workers)], started)
     today = datetime.now(UTC).date().isoformat()
     outcome = replace(outcome, is_thorough=is_thorough, python=cell.python, tests=cell.tests, date=today)
     if not options.brief:
