@@ -260,6 +260,7 @@ def test_items_as_they_are_stored_are_known_to_few() -> None:
         "plugin.presenters.health",
         "plugin.presenters.job_list",
         "plugin.presenters.sharded_job",
+        "plugin.presenters.waiting_requests",
     }
     sides = {"lifecycle.inspect.runs", "testing.driver", "testing.result"}
 
