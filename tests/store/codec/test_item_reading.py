@@ -56,8 +56,8 @@ def run() -> Attributes:
     )  # fmt: skip
     committed: Attributes = {"state": "PUBLISHED", "version": 9, "committed_at": THEN, "published_at": THEN}
     committed |= {"contexts": item.contexts_value(CONTEXTS), "data_run_number": 3, "is_empty": False}
-    metrics = {"contexts": {"raw": FACTS}, "seconds": {"plan": "0.1"}, "left_out": {"mapped": {"error records": 2}}}
-    committed["metrics"] = metrics
+    metrics: Attributes = {"contexts": {"raw": FACTS}, "seconds": {"plan": "0.1"}}
+    committed["metrics"] = metrics | {"left_out": {"mapped": {"error records": 2}}}
     committed["edges"] = {"copy": {"run_number": 2, "epoch": 1, "changes": 0, "contexts": {"other": 2}}}
     committed |= item.position_attribute("raw", INLINE) | item.schema_attribute("raw", INLINE)
     return item.run_attributes(made) | committed
