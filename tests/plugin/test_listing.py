@@ -25,6 +25,7 @@ from airflow_bookmarks.lifecycle.health.listed import health_of_all
 from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
 from airflow_bookmarks.plugin.presenters.all_jobs import AllJobs
 from airflow_bookmarks.plugin.presenters.job_list import JobQuery, job_list
+from airflow_bookmarks.plugin.presenters.waiting_requests import request_page
 from airflow_bookmarks.plugin.schemas.responses import JobList, Task
 from airflow_bookmarks.sources.files.planner import FileSource
 from airflow_bookmarks.store.codec import item
@@ -524,6 +525,8 @@ def test_number_of_jobs_that_are_not_looked_at_yet_is_that_of_those_that_may_be_
     try:
         page = job_list(world.store, Some(), JobQuery(sort="health"), all_jobs)  # type: ignore[arg-type]
         assert (page.total, page.unjudged) == (0, 999)
+        requests = request_page(world.store, Some(), all_jobs, limit=25, offset=0)  # type: ignore[arg-type]
+        assert (requests.total, requests.unjudged) == (0, 999)
     finally:
         go_on.set()
         all_jobs.settle()

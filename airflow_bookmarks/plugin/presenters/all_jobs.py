@@ -27,6 +27,7 @@ from airflow_bookmarks.core.rules.shard import sharded_name
 from airflow_bookmarks.lifecycle.health.recorded import MANY_JOBS, RecordedHealth
 from airflow_bookmarks.lifecycle.inspect.status import readable_keys
 from airflow_bookmarks.plugin.presenters.health import records_of
+from airflow_bookmarks.store.transitions.naming import DELETED_VERSION
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -70,6 +71,11 @@ class KnownJobs:
     def as_of(self, jobs: Iterable[str]) -> datetime | None:
         """Return since when what is known of the health of some jobs may have changed; None: it is known of none."""
         return min((self.records[job].judged_at for job in jobs if job in self.records), default=None)
+
+    def count_unjudged(self, is_wanted: Callable[[str, IndexEntry], bool]) -> int:
+        """Return how many more jobs there may be among the wanted ones; a sharded job is one, a deleted one none."""
+        left = {job: entry for job, entry in self.unjudged.items() if DELETED_VERSION not in entry}
+        return len({sharded_name(job) or job for job, entry in left.items() if is_wanted(job, entry)})
 
 
 class AllJobs:

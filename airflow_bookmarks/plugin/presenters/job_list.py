@@ -145,14 +145,8 @@ def job_list(store: BookmarkStore, scope: UserScope, wanted: JobQuery, all_jobs:
     as_of = listed.as_of(_entries(found, found))
     counts = _counts(known, page)
     told = {"by_health": counts, "health_as_of": None if as_of is None else to_text(as_of)}
-    return answer.model_copy(update={**told, "unjudged": _unjudged(scope, wanted, listed)})
-
-
-def _unjudged(scope: UserScope, wanted: JobQuery, listed: KnownJobs) -> int:
-    """Return how many more jobs there may be among the requested ones: nobody has looked at their health yet."""
-    left = {job: entry for job, entry in listed.unjudged.items() if DELETED_VERSION not in entry}
-    seen = [job for job, entry in left.items() if scope.sees(entry) and wanted.matches(job, entry)]
-    return len({sharded_name(job) or job for job in seen})
+    unjudged = listed.count_unjudged(lambda job, entry: scope.sees(entry) and wanted.matches(job, entry))
+    return answer.model_copy(update={**told, "unjudged": unjudged})
 
 
 def _counts(known: Mapping[str, JobStanding], page: _Page) -> dict[str, int]:

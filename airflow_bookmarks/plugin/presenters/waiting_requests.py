@@ -57,11 +57,15 @@ class JobRequests:
 
 @dataclass(frozen=True, slots=True)
 class RequestPage:
-    """The jobs of a page, how many there are in all, and as of when that is known; None: nothing is known of any."""
+    """The jobs of a page, how many there are in all, and as of when that is known; None: nothing is known of any.
+
+    `unjudged` is how many more there may be: nobody has looked at these jobs yet.
+    """
 
     jobs: Sequence[JobRequests]
     total: int
     as_of: datetime | None
+    unjudged: int
 
 
 def request_page(store: BookmarkStore, scope: UserScope, all_jobs: AllJobs, limit: int, offset: int) -> RequestPage:
@@ -80,7 +84,8 @@ def request_page(store: BookmarkStore, scope: UserScope, all_jobs: AllJobs, limi
     names = [job for _, job in waiting]
     page = names[offset : offset + limit]
     found = _requests_of(store, scope, page)
-    return RequestPage(found, len(names) - len(page) + len(found), listed.as_of(seen))
+    unjudged = listed.count_unjudged(lambda _, entry: scope.sees(entry))
+    return RequestPage(found, len(names) - len(page) + len(found), listed.as_of(seen), unjudged)
 
 
 def _requests_of(store: BookmarkStore, scope: UserScope, jobs: Sequence[str]) -> list[JobRequests]:

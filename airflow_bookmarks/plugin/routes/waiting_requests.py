@@ -36,5 +36,6 @@ async def waiting_requests(request: PageRequestDep, limit: Limit = 25, offset: O
         total=found.total,
         limit=limit,
         offset=offset,
+        unjudged=found.unjudged,
         as_of=None if found.as_of is None else to_text(found.as_of),
     )

@@ -29,7 +29,8 @@ class WaitingRequests(ResponseModel):
 
     `total` counts the jobs, and `limit` and `offset` are of jobs; `requests` has those of the jobs on the page, as they
     are now, oldest first. `as_of` is as of when it is known which jobs have one (null: none of them is known): a newer
-    request may be missing. `damaged` are the jobs of the page some of whose requests can't be read.
+    request may be missing. `unjudged` is how many more jobs may have one: they are only just read for the first time.
+    `damaged` are the jobs of the page some of whose requests can't be read.
     """
 
     requests: list[WaitingRequest]
@@ -37,4 +38,5 @@ class WaitingRequests(ResponseModel):
     total: int
     limit: int
     offset: int
+    unjudged: int = 0
     as_of: str | None

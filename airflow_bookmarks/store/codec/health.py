@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
 _COLUMNS = ("judged_at", "standing", "health", "version", "epoch", "last_commit_at", "run_number", "dag_id", "task_id",
             "deleted_version", "former_owners", "waiting_since")  # fmt: skip
-_FORMER_COLUMNS = _COLUMNS[:-1]  # before requests were recorded
 _STANDINGS = frozenset(get_args(Standing))
 _ADVICE = "The bookmarks page writes it anew, and needs nothing of it."
 
@@ -53,7 +52,7 @@ def health_records_of(attributes: Mapping[str, Any]) -> tuple[int, dict[str, Hea
     """
     fields = Fields.of("HEALTH", _ADVICE, attributes)
     revision = fields.number("revision")
-    if fields.texts("columns") not in (_COLUMNS, _FORMER_COLUMNS):
+    if fields.texts("columns") != _COLUMNS:
         fields.refuse("columns", f"is not {', '.join(_COLUMNS)}")
     try:
         rows = json.loads(fields.text("jobs"))

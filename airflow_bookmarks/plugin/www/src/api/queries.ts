@@ -71,7 +71,7 @@ export function useWaitingRequests(offset: number, limit: number) {
     queryFn: ({ signal }) =>
       take(client.GET("/api/v1/requests", { params: { query }, signal }), shapes.WAITING_REQUESTS),
     placeholderData: keepPreviousData,
-    refetchInterval: REFRESH_MS,
+    refetchInterval: ({ state: { data } }) => (data?.unjudged || isOld(data?.as_of) ? SOON_MS : REFRESH_MS),
   });
 }
 

@@ -1,12 +1,12 @@
-import { Alert, Flex, Stack } from "@chakra-ui/react";
+import { Flex, Stack } from "@chakra-ui/react";
 import type { UseQueryResult } from "@tanstack/react-query";
 import { type ReactNode, useRef } from "react";
 import type { JobRow } from "../api/model";
 import { Pages } from "../parts/Pages";
 import { Problem } from "../parts/Problem";
 import { Stale } from "../parts/Stale";
+import { Unjudged } from "../parts/Unjudged";
 import { Updated } from "../parts/Updated";
-import { count } from "../words/number";
 import type { Sorting } from "./ColumnHead";
 import { JobsTable } from "./JobsTable";
 import { LIMITS, type ListQuery } from "./listQuery";
@@ -30,19 +30,6 @@ interface JobsListProps {
   empty: ReactNode;
 }
 
-/** Jobs that are not listed yet, though they may be among those that were asked for. */
-function Unjudged({ jobs }: { jobs: number }) {
-  return (
-    <Alert.Root status="info" role="status">
-      <Alert.Indicator />
-      <Alert.Title>
-        The health of {count(jobs, "more job")} is read now, for the first time. Until it is known, this list and its
-        counts go without.
-      </Alert.Title>
-    </Alert.Root>
-  );
-}
-
 /** A page of jobs, with what stands in its place: a problem, nothing yet, nothing at all. */
 export function JobsList({ caption, listQuery, onAsk, answer, sorting, empty }: JobsListProps) {
   const { data, error, isPlaceholderData, refetch } = answer;
@@ -54,7 +41,7 @@ export function JobsList({ caption, listQuery, onAsk, answer, sorting, empty }: 
     <Stack ref={top} gap={3}>
       {problem}
       <Stale of={answer} />
-      {data?.unjudged ? <Unjudged jobs={data.unjudged} /> : null}
+      <Unjudged jobs={data?.unjudged} />
       <Flex justifyContent="flex-end" minH={8}>
         <Updated of={answer} healthAsOf={data?.health_as_of} onRefresh={() => void refetch()} />
       </Flex>

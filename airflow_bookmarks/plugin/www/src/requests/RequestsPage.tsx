@@ -10,6 +10,7 @@ import { Pages } from "../parts/Pages";
 import { Problem } from "../parts/Problem";
 import { ScrollTable } from "../parts/ScrollTable";
 import { Stale } from "../parts/Stale";
+import { Unjudged } from "../parts/Unjudged";
 import { Updated } from "../parts/Updated";
 import { useTitle } from "../parts/useTitle";
 import { Views } from "../parts/Views";
@@ -44,6 +45,7 @@ export function RequestsPage() {
       </Flex>
       {error && <Problem error={error} onRetry={() => void refetch()} />}
       <Stale of={answer} />
+      <Unjudged jobs={data?.unjudged} />
       {answer.isPending && <Skeleton height={24} aria-label="Loading the requests" />}
       {data !== undefined && data.damaged.length > 0 && <Damaged jobs={data.damaged} />}
       {data?.requests.length === 0 && data.damaged.length === 0 && <None page={page} />}
