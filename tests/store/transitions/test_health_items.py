@@ -83,15 +83,6 @@ def test_damaged_item_hides_no_other_and_is_written_over(store: BookmarkStore, d
     assert health_shards(store)[5].records == RECORDS
 
 
-def test_records_from_before_requests_were_recorded_are_read(store: BookmarkStore) -> None:
-    put_health_shard(store, 5, HealthShard(), {"列車": RECORDS["列車"]})
-    columns = health_attributes({}, 1, NOON)["columns"]
-    assert isinstance(columns, list)
-    store.table.transact([Update(health_key("test", 5), set={"columns": columns[:-1]})])
-
-    assert health_shards(store)[5].records == {"列車": RECORDS["列車"]}
-
-
 def test_namespaces_have_records_of_their_own(store: BookmarkStore) -> None:
     put_health_shard(store, 5, HealthShard(), RECORDS)
     assert health_shards(BookmarkStore(store.table, "other")) == [HealthShard()] * HEALTH_SHARDS
