@@ -138,6 +138,9 @@ class StagedSink(Sink):
     """A sink that stages what a run writes, and makes it visible after the commit."""
 
     commits_by_itself = False
+    clears_as_it_publishes: ClassVar[bool] = False
+    """Whether a publish leaves nothing of what the run has staged: then no sweep follows it, unless an output was left
+    out, and what failed writes of the run have left waits for the sweep of the next begin."""
 
     @abstractmethod
     def stage(

@@ -6,7 +6,7 @@ import pytest
 
 from airflow_bookmarks.core.errors import OptionError
 from airflow_bookmarks.core.rules.territory import Territory
-from airflow_bookmarks.core.run import OutputEntry, RunKey
+from airflow_bookmarks.core.run import OutputEntry, Run, RunKey, RunState
 from airflow_bookmarks.databases.access import DatabaseAccess, EnvironmentAccess
 from airflow_bookmarks.databases.address import DatabaseAddress
 from airflow_bookmarks.databases.login import DatabaseLogin
@@ -53,6 +53,12 @@ class Vault(StagedSink):
         self.swept.append(self.databases)
 
 
+def run_with(*, left_out: bool) -> Run:
+    """Return a published run with an output in the vault."""
+    entry = OutputEntry("vault", "target", "place", is_left_out=left_out)
+    return Run(RunKey(1, 1), RunState.COMMITTED, 1, "id", 1, "2026-11-27T02:04:11.000000Z", outputs={"out": entry})
+
+
 def test_store_finds_logins_by_the_environment_unless_another_access_is_set() -> None:
     with memory_store() as store:
         assert store.databases == EnvironmentAccess()
@@ -65,14 +71,16 @@ def test_kind_that_needs_no_login_stays_what_it_is() -> None:
     assert SINKS.reaching(OtherAccess()).find("files") is SINKS.find("files")
 
 
-@pytest.mark.parametrize("sweep", [sweep_before_plan, sweep_after_mark])
-def test_sweep_reaches_databases_as_the_store_does(sweep: object) -> None:
+@pytest.mark.parametrize("when", ["before the plan", "after the mark"])
+def test_sweep_reaches_databases_as_the_store_does(when: str) -> None:
     swept: list[DatabaseAccess] = []
     sinks = SinkRegistry.of(Vault(swept))
     with memory_store() as store:
         store.databases = access = OtherAccess()
-        assert callable(sweep)
-        sweep(store, "job", ["vault:root"], 1, sinks)
+        if when == "before the plan":
+            sweep_before_plan(store, "job", ["vault:root"], 1, sinks)
+        else:
+            sweep_after_mark(store, "job", run_with(left_out=False), ["vault:root"], 1, sinks)
     assert swept == [access]
 
 
@@ -82,3 +90,20 @@ def test_extended_registry_reaches_databases_as_before() -> None:
     sinks = SinkRegistry.of().reaching(access).extended(Vault(swept))
     sinks.sweep(Territory("test", "job"), "vault:root", 1)
     assert swept == [access]
+
+
+@pytest.mark.parametrize("left_out", [False, True])
+def test_what_a_publish_clears_is_swept_at_the_begin_alone_unless_an_output_was_left_out(left_out: bool) -> None:
+    class Tidy(Vault):
+        clears_as_it_publishes = True
+
+        def reaching(self, databases: DatabaseAccess) -> Sink:
+            return Tidy(self.swept, databases)
+
+    swept: list[DatabaseAccess] = []
+    sinks = SinkRegistry.of(Tidy(swept))
+    with memory_store() as store:
+        sweep_after_mark(store, "job", run_with(left_out=left_out), ["vault:root"], 1, sinks)
+        assert len(swept) == left_out
+        sweep_before_plan(store, "job", ["vault:root"], 1, sinks)
+    assert len(swept) == left_out + 1

@@ -130,7 +130,7 @@ def publish_due(
     except (PublishError, OutOfBoundsError):
         store.release(grant)  # no other run has to wait for the end of a lease whose driver has ended
         raise
-    sweep_after_mark(store, job, grant.base.staging, due.key.fence)
+    sweep_after_mark(store, job, due, grant.base.staging, due.key.fence)
 
 
 def _due_run(store: BookmarkStore, job: str, seen: Snapshot) -> Run | None:

@@ -193,15 +193,18 @@ def sweep_before_plan(
 
 
 def sweep_after_mark(
-    store: BookmarkStore, job: str, staging: Iterable[str], fence: int, sinks: SinkRegistry = SINKS
+    store: BookmarkStore, job: str, run: Run, staging: Iterable[str], fence: int, sinks: SinkRegistry = SINKS
 ) -> None:
     """Sweep each root that can be reached: the run is published, so leftovers are harmless and no failure.
 
     The sweep of the next begin takes it: see `sweep_before_plan`.
     """
+    left_out = {entry.sink for entry in run.outputs.values() if entry.is_left_out}
     sinks = sinks.reaching(store.databases)
     for root in staging:
         try:
-            sinks.sweep(Territory(store.namespace, job), root, fence)
+            sink, _ = sinks.of_root(job, root)
+            if sink.kind in left_out or not sink.clears_as_it_publishes:
+                sinks.sweep(Territory(store.namespace, job), root, fence)
         except (BookmarkError, OSError) as error:  # a sink of a user's own may raise any error of this package
             log.warning("bookmark: what was staged in %r is left, and the next run sweeps it: %s", root, error)

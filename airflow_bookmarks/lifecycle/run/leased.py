@@ -172,7 +172,7 @@ class LeasedRun:
             self.renewer.stop()
         self.is_marked = True
         self.environment.at(Failpoint.MARKED)
-        sweep_after_mark(self.store, self.grant.job, self.staging, self.grant.fence, self.sinks)
+        sweep_after_mark(self.store, self.grant.job, run, self.staging, self.grant.fence, self.sinks)
         self.environment.at(Failpoint.SWEPT)
         return Summary.of(run, self.store.namespace, self.grant.job)
 

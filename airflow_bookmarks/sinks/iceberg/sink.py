@@ -38,6 +38,7 @@ class IcebergSink(StagedSink):
     """Iceberg tables. `tables` is how they are reached; None: this process has no Spark, and publishes none of them."""
 
     kind = ICEBERG_SINK
+    clears_as_it_publishes = True  # it drops the tag; a look at all snapshots after each run would find no more
 
     def __init__(self, tables: IcebergTables | None = None) -> None:
         self._tables = tables

@@ -33,6 +33,7 @@ _OTHER_SPARK = ("IncompatibleClassChangeError", "NoSuchMethodError", "NoClassDef
 _IS_THERE = ("DuplicateWAPCommitException", "CherrypickAncestorCommitException", "already an ancestor")
 _REFUSED = ("Cannot cherry-pick", "Cannot fast-forward")
 _CATALOG = "spark.sql.catalog"
+_SESSION_EXTENSIONS = "spark.sql.extensions"
 _EXTENSIONS = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
 _DATA, _ADDED, _DELETED = 0, 1, 2  # content and status of an entry, as the specification of Iceberg has them
 _NO_TAG = "airflow_bookmarks"  # the name of no tag: those of runs have slashes
@@ -107,7 +108,7 @@ class IcebergSession:
                 f"this Spark {self._spark.version} knows no Iceberg catalog for the table {name} "
                 f"({in_lines(cause_of(error))}). Start it with --packages "
                 f"org.apache.iceberg:iceberg-spark-runtime-{number}_2.13:<version> (for Spark 3.5: ..._2.12), with "
-                f"spark.sql.extensions={_EXTENSIONS}, and with the catalog: "
+                f"{_SESSION_EXTENSIONS}={_EXTENSIONS}, and with the catalog: "
                 "spark.sql.catalog.<name>=org.apache.iceberg.spark.SparkCatalog and its type"
             )
         return OptionError(
@@ -116,7 +117,13 @@ class IcebergSession:
         )
 
     def has_extensions(self, target: IcebergTarget) -> bool:
-        """Whether this Spark knows the statements of Iceberg, such as those about tags: by one that changes nothing."""
+        """Whether this Spark knows the statements of Iceberg, such as those about tags.
+
+        Its conf says so as a rule, and else a statement that changes nothing: each looks at the table in its catalog.
+        """
+        named = self._spark.conf.get(_SESSION_EXTENSIONS, None) or ""
+        if _EXTENSIONS in (each.strip() for each in named.split(",")):
+            return True
         try:
             self._spark.sql(f"ALTER TABLE {target.sql} DROP TAG IF EXISTS {quoted(_NO_TAG)}")
         except SPARK_ERRORS as error:
