@@ -159,7 +159,7 @@ def test_append_asks_spark_for_the_table_once_and_for_no_history(
     run(lake)
     lake.put("b.txt", "b")
     asked = statements_of(lake, monkeypatch, lambda: run(lake))
-    assert asked == ["DESCRIBE TABLE EXTENDED", "SHOW TBLPROPERTIES"]
+    assert asked == ["DESCRIBE TABLE EXTENDED"]
     assert table.lines() == ["a", "b"]
 
 

@@ -157,7 +157,7 @@ class DeltaTable:
         """
         evolves = _flag(self.options, _MERGE_SCHEMA) or _flag(self.options, _OVERWRITE_SCHEMA)
         if not evolves and str(frame.sparkSession.conf.get(_AUTO_MERGE, "false")).lower() != "true":
-            check_columns(self.what, sql_of(self.target), frame)
+            check_columns(self.what, sql_of(self.target), frame, [name for name, _ in self.detail.columns])
 
     def request(self, before: int, when_empty: WhenEmpty | None) -> StagingRequest:
         """Return what is stored before the rows land; `before` is the newest version of the table then."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import functions as F
@@ -14,7 +15,7 @@ from airflow_bookmarks.core.text.escaping import in_lines
 from airflow_bookmarks.files.opener import open_filesystem
 from airflow_bookmarks.sinks.delta.tables import TableCommit
 from airflow_bookmarks.spark.features import SPARK_ERRORS, cores_of
-from airflow_bookmarks.spark.tables.described import DescribedTable
+from airflow_bookmarks.spark.tables.described import DescribedTable, properties_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -28,6 +29,7 @@ _STATE_PARTITIONS = "spark.databricks.delta.snapshotPartitions"
 _DEFAULT_STATE_PARTITIONS = 50
 _FILES_OF_A_PARTITION = 10_000  # a few MB of state, in less time than it takes to start a task
 RETENTION = "delta.setTransactionRetentionDuration"  # a table with this property forgets which numbers it has seen
+_PROPERTIES = "Table Properties"  # what a description tells of them, in one text
 
 _TXN = "txn STRUCT<appId: STRING, version: BIGINT>"
 _LOGS = (("json", "*.json"), ("parquet", "*.checkpoint*.parquet"))  # both kinds of checkpoint, and single commits
@@ -57,13 +59,15 @@ class SessionTables:
     # ---- looking
 
     def detail(self, target: DeltaTarget) -> DescribedTable | None:
-        """Return what a table says of itself; None if it is not there.
+        """Return what a table says of itself, its properties only if one is `RETENTION`; None if it is not there.
 
         Raises:
             OptionError: this Spark has no Delta Lake, or what is there is no table, such as a view.
         """
         try:
-            told = DescribedTable.of(self._spark, sql_of(target))
+            told = DescribedTable.of(self._spark, sql_of(target), with_properties=False)
+            if RETENTION in told.details.get(_PROPERTIES, RETENTION):
+                told = replace(told, properties=properties_of(self._spark, sql_of(target)))
         except SPARK_ERRORS as error:
             if any(said in str(error) for said in _MISSING):
                 self._check_has_delta(target)

@@ -44,14 +44,18 @@ class DescribedTable:
             with_properties: they take a statement of their own.
         """
         rows = spark.sql(f"DESCRIBE TABLE EXTENDED {sql}").collect()
-        listed = spark.sql(f"SHOW TBLPROPERTIES {sql}").collect() if with_properties else ()
-        properties = {row[0]: row[1] for row in listed}
+        properties = properties_of(spark, sql) if with_properties else {}
         told = [(row[0], row[1] or "") for row in rows]
         columns = tuple(takewhile(lambda each: each[0] and not each[0].startswith("# "), told))
         after = list(dropwhile(lambda each: each[0] != _DETAILS, told))
         details = dict(after)
         provider, location = (details.get(each, "") for each in ("Provider", "Location"))
         return cls(provider.lower(), name_of(details), location, partitions_of(told), properties, columns, details)
+
+
+def properties_of(spark: SparkSession, sql: str) -> dict[str, str]:
+    """Return the properties of a table: what its description tells of them in one text can't be taken apart."""
+    return {row[0]: row[1] for row in spark.sql(f"SHOW TBLPROPERTIES {sql}").collect()}
 
 
 def name_of(details: Mapping[str, str]) -> str:

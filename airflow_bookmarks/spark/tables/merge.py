@@ -118,20 +118,31 @@ def _folded(spark: SparkSession, name: str) -> str:
     return name if is_case_sensitive else name.lower()
 
 
-def check_columns(what: str, table: str, rows: DataFrame) -> None:
+def check_columns(what: str, table: str, rows: DataFrame, described: Sequence[str] = ()) -> None:
     """Make sure that a table has each column of the rows: before anything lands.
+
+    Args:
+        what: names job and output.
+        table: as SQL names it.
+        rows: what is to be written.
+        described: columns that the table is known to have; it is asked only where these are not enough.
 
     Raises:
         OptionError: it has not.
     """
     spark = rows.sparkSession
-    there = {_folded(spark, name) for name in spark.table(table).columns}
-    missing = [name for name in rows.columns if name != DELETED and _folded(spark, name) not in there]
+    written = [name for name in rows.columns if name != DELETED]
+    missing = _missing(spark, written, described) and _missing(spark, written, spark.table(table).columns)
     if missing:
         raise OptionError(
             f"{what}: the table {table} has no column {', '.join(map(repr, missing))}. {_LEFT} Leave it out, or add "
             "it: by .option('mergeSchema', 'true') where the rows are appended, else by ALTER TABLE."
         )
+
+
+def _missing(spark: SparkSession, names: Sequence[str], there: Sequence[str]) -> list[str]:
+    found = {_folded(spark, name) for name in there}
+    return [name for name in names if _folded(spark, name) not in found]
 
 
 def check_keys(what: str, rows: DataFrame, upsert: Upsert) -> None:
