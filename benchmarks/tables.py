@@ -49,7 +49,6 @@ class Ground:
     spark: SparkSession
     store: BookmarkStore
     folder: str
-    rounds: int
     report: Report
 
     def name(self, kind: str, table: str) -> str:
@@ -85,14 +84,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--files", type=int, default=100_000, help="files of these tables")
     parser.add_argument("--new", type=int, default=100, help="versions between two rounds")
     parser.add_argument("--rows", type=int, default=2_000_000, help="rows of a write")
-    parser.add_argument("--rounds", type=int, default=5, help="pairs of each measure")
+    parser.add_argument("--rounds", type=int, default=5, help="pairs of each measure of reading")
+    parser.add_argument("--appends", type=int, default=9, help="pairs of each measure of writing, which is quick")
     parser.add_argument("--only", nargs="*", choices=KINDS, default=KINDS)
     given = parser.parse_args(arguments)
     logging.disable(logging.WARNING)
     print(header())
-    with _ground(given.rounds) as ground:
+    with _ground() as ground:
         for kind in given.only:
-            _measure_append(ground, kind, given.rows)
+            _measure_append(ground, kind, given)
         for kind in given.only:
             _fill(ground, kind, given.versions, given.files)
             _measure_new_versions(ground, kind, given)
@@ -107,7 +107,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 @contextmanager
-def _ground(rounds: int) -> Iterator[Ground]:
+def _ground() -> Iterator[Ground]:
     from benchmarks.spark_reading import session
 
     jars = [str(jar) for kind in KINDS for jar in sorted(fetch_for_spark(kind).glob("*.jar"))]
@@ -125,14 +125,15 @@ def _ground(rounds: int) -> Iterator[Ground]:
         store = BookmarkStore(table, NAMESPACE)
         store.init()
         with session(f"{folder}/work", settings) as spark:
-            yield Ground(spark, store, folder, rounds, Report())
+            yield Ground(spark, store, folder, Report())
         table.close()
 
 
 # ---- writing
 
 
-def _measure_append(ground: Ground, kind: str, rows: int) -> None:
+def _measure_append(ground: Ground, kind: str, given: argparse.Namespace) -> None:
+    rows = given.rows
     ground.make(kind, "managed")
     ground.make(kind, "plain")
 
@@ -144,18 +145,20 @@ def _measure_append(ground: Ground, kind: str, rows: int) -> None:
             writer = job.write(frame(), "out")
             (writer.delta if kind == "delta" else writer.iceberg)(ground.name(kind, "managed"))
 
-    ones, others = in_turns(ground.rounds, ours, lambda: ground.write(kind, "plain", frame()))
+    ones, others = in_turns(given.appends, ours, lambda: ground.write(kind, "plain", frame()))
     measure = f"append {rows:,} rows to a table of {kind}"
     ground.beside(measure, ones, others, _PLAIN)
     over = sorted(one - OVERHEAD * other for one, other in zip(ones, others, strict=True))[len(ones) // 2]
     ground.report.promise(Line(f"{measure}: what it takes beyond {OVERHEAD} times a plain write", over, EXTRA_S, "s"))
     found = _table(ground, kind, "managed").count()
-    ground.report.check(measure, rows * (ground.rounds + 1), found)
+    ground.report.check(measure, rows * (given.appends + 1), found)
     if kind == "delta":
-        _measure_once(ground, ours, frame, measure)
+        _measure_once(ground, ours, frame, measure, given.appends)
 
 
-def _measure_once(ground: Ground, ours: Callable[[], None], frame: Callable[[], DataFrame], measure: str) -> None:
+def _measure_once(
+    ground: Ground, ours: Callable[[], None], frame: Callable[[], DataFrame], measure: str, rounds: int
+) -> None:
     """Append beside what a user of Delta alone does so that a retry lands once: it knows no window and no chain."""
     number = itertools.count(1)
 
@@ -163,7 +166,7 @@ def _measure_once(ground: Ground, ours: Callable[[], None], frame: Callable[[], 
         writer = frame().write.format("delta").mode("append").option("txnAppId", "bench")
         writer.option("txnVersion", str(next(number))).save(ground.name("delta", "plain"))
 
-    ones, others = in_turns(ground.rounds, ours, once)
+    ones, others = in_turns(rounds, ours, once)
     ground.beside(f"{measure}, once", ones, others, _ONCE)
 
 
@@ -211,13 +214,13 @@ def _measure_new_versions(ground: Ground, kind: str, given: argparse.Namespace) 
     for measure, news in ((f"{given.new} new versions of {of_what}", given.new), (f"nothing new in {of_what}", 0)):
         counts.update({_OURS: 0, _STREAM: 0})
         times: dict[Callable[[], None], list[float]] = {ours: [], streamed: []}
-        for number in range(ground.rounds):
+        for number in range(given.rounds):
             _add_versions(ground, kind, news)
             for play in (ours, streamed) if number % 2 else (streamed, ours):
                 times[play].append(timed(play))
         ground.beside(measure, times[ours], times[streamed], _STREAM)
         for whose, found in counts.items():
-            ground.report.check(f"{measure}: rows of {whose}", news * ground.rounds, found)
+            ground.report.check(f"{measure}: rows of {whose}", news * given.rounds, found)
 
 
 def _table(ground: Ground, kind: str, table: str) -> DataFrame:
