@@ -53,6 +53,10 @@ class TooLargeHereError(BookmarkError):
         )
 
 
+class ExportRefusedError(BookmarkError):
+    """Raised when the API server hands out no export of a job: it is too large, or holds what the user may not see."""
+
+
 class NameInvalidError(BookmarkError, ValueError):
     """Raised when the name of a job, context, output, namespace or run cannot be used in a key or a path."""
 

@@ -15,7 +15,7 @@ from airflow_bookmarks.plugin.auth import logged_in
 from airflow_bookmarks.plugin.bundle import BUNDLE, STATIC
 from airflow_bookmarks.plugin.dependencies import Backstage
 from airflow_bookmarks.plugin.exception_handlers import install
-from airflow_bookmarks.plugin.routes import backfill, ownership, quarantine, shards, waiting_requests
+from airflow_bookmarks.plugin.routes import backfill, export, ownership, quarantine, shards, waiting_requests
 from airflow_bookmarks.plugin.routes import change as changing
 from airflow_bookmarks.plugin.routes import read as with_files
 from airflow_bookmarks.plugin.schemas.responses import Refusal
@@ -84,6 +84,7 @@ def create_bookmarks_app(backstage: Backstage | None = None) -> FastAPI:
     router.include_router(backfill.router)
     router.include_router(waiting_requests.router)
     router.include_router(quarantine.router)
+    router.include_router(export.router)
     app.include_router(router)
     if BUNDLE.is_file():
         app.mount(STATIC, StaticFiles(directory=BUNDLE.parent), name="page")

@@ -137,6 +137,16 @@ class PageRequest:
         else:
             if is_change or not is_allowed(prefixes, refused):
                 return answer
+        return await self.in_child(call, prefixes=prefixes, times=times)
+
+    async def in_child(
+        self, call: Callable[[BookmarkHook, TaskRunner], _T], *, prefixes: Sequence[str] = (), times: int = 1
+    ) -> _T:
+        """Do a task in a child, whose time, memory and answer are limited; it reads files below these prefixes alone.
+
+        Raises:
+            LookFailedError: the child had no answer.
+        """
         limits = self.backstage.limits
         return await self._through(
             self.backstage.folders,

@@ -32,6 +32,7 @@ _STATUS: Mapping[type[BookmarkError], int] = {
     errors.RequestUnknownError: 404,
     errors.LookRefusedError: 409,
     errors.TooLargeHereError: 409,
+    errors.ExportRefusedError: 409,
     errors.OptionError: 422,
     errors.NameInvalidError: 422,
     errors.DocumentError: 422,

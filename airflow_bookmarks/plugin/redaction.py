@@ -49,15 +49,24 @@ def with_names_hidden(
     return type(answer).model_validate(_without(result, hidden, _any_of(hidden)))
 
 
+def names_hidden_in(store: BookmarkStore, scope: UserScope, answer: Mapping[str, Any], jobs: Iterable[str]) -> set[str]:
+    """Return the names of jobs that a user may not look at, of those that an answer names and of the neighbours."""
+    return hidden_from(store, scope, sorted({*_named(answer), *(name for job in jobs for name in _near(store, job))}))
+
+
 def text_with_names_hidden(store: BookmarkStore, scope: UserScope, said: str, jobs: Iterable[str]) -> str:
     """Return what an error says of jobs that may be looked at, without the names of neighbours that may not."""
-    near: set[str] = set()
-    for job in jobs:
-        near |= {edge.consumer for edge in store.edges(job)}
-        reads = Neighbours.of_job(store, job).reads[job].values()
-        near |= {name for state in reads if (name := upstream_of(state)) is not None}
+    near = {name for job in jobs for name in _near(store, job)}
     hidden = hidden_from(store, scope, sorted(name for name in near if name in said))
     return _any_of(hidden).sub(HIDDEN, said) if hidden else said
+
+
+def _near(store: BookmarkStore, job: str) -> set[str]:
+    """Return the jobs that read a job, and those that it reads."""
+    reads = Neighbours.of_job(store, job).reads[job].values()
+    return {edge.consumer for edge in store.edges(job)} | {
+        name for state in reads if (name := upstream_of(state)) is not None
+    }
 
 
 def _any_of(names: Iterable[str]) -> re.Pattern[str]:

@@ -15,11 +15,13 @@ from playwright.sync_api import Locator, Page, expect
 
 from airflow_bookmarks.core.text.instant import utc_now
 from airflow_bookmarks.files.local import LocalFileSystem
+from airflow_bookmarks.lifecycle.maintenance.transfer.importing import import_
 from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
 from airflow_bookmarks.sources.delta.position import DeltaRecipe
 from airflow_bookmarks.sources.delta.source import DeltaSource
 from airflow_bookmarks.sources.files.options import FileOptions
 from airflow_bookmarks.sources.files.planner import FileSource
+from airflow_bookmarks.testing.memory import memory_store
 from tests.sources.delta.regions import put, read_by_region
 from tests.ui import world as past
 from tests.ui.conftest import Visitors
@@ -38,6 +40,32 @@ def open_tab(page: Page, name: str) -> Locator:
 
 def table(page: Page, caption: str) -> Locator:
     return page.get_by_role("table", name=caption)
+
+
+# ---- export
+
+
+def test_export_saves_a_document_that_another_store_takes(visitors: Visitors, world: World, tmp_path: Path) -> None:
+    job = past.ODD[0]
+    page = visitors().open(job=job)
+    with page.expect_download() as saved:
+        page.get_by_role("button", name="Export", exact=True).click()
+    saved.value.save_as(tmp_path / "saved.json")
+
+    assert saved.value.suggested_filename == f"{job}.bookmark.json"
+    with memory_store() as other:
+        import_(other, json.loads((tmp_path / "saved.json").read_text()), who="uma", reason="a test")
+        assert other.head(job).contexts == world.store.head(job).contexts
+
+
+def test_export_that_is_refused_says_why(visitors: Visitors) -> None:
+    come = visitors()
+    come.expected.add(409)
+    refusal = {"error": "ExportRefusedError", "message": "it is too large. Nothing was handed out."}
+    come.page.route("**/export", lambda route: route.fulfill(status=409, json=refusal))
+    page = come.open(job=past.CLEAN)
+    page.get_by_role("button", name="Export", exact=True).click()
+    expect(page.get_by_role("alert").filter(has_text="it is too large")).to_be_visible()
 
 
 # ---- overview

@@ -6,9 +6,10 @@ deployment allows it, or if more is stored than the API server unpacks at a time
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 
-from airflow_bookmarks.core.errors import BookmarkError, LookRefusedError, TooLargeHereError
+from airflow_bookmarks.core.errors import BookmarkError, ExportRefusedError, LookRefusedError, TooLargeHereError
 from airflow_bookmarks.core.text.identity import Identity
 from airflow_bookmarks.lifecycle.backfill.carry_out import carry_out
 from airflow_bookmarks.lifecycle.backfill.plan import plan_backfill, roots_at
@@ -21,6 +22,7 @@ from airflow_bookmarks.lifecycle.history.snapshot import HistorySnapshot
 from airflow_bookmarks.lifecycle.inspect.lag import lag
 from airflow_bookmarks.lifecycle.inspect.pending import pending
 from airflow_bookmarks.lifecycle.inspect.runs import page_of
+from airflow_bookmarks.lifecycle.maintenance.transfer.exporting import export
 from airflow_bookmarks.lifecycle.state.quarantine import quarantined_files
 
 if TYPE_CHECKING:
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
 
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
 
+_AROUND_AN_ANSWER = 1024  # bytes that a child adds to what it answers, at most
 _EXAMPLES = 10  # files that are named of each reason to leave some out
 
 
@@ -47,6 +50,19 @@ def _files(store: BookmarkStore, job: str, number: int, offset: int, limit: int)
 def _quarantined(store: BookmarkStore, job: str, offset: int, limit: int) -> dict[str, Any]:
     found = quarantined_files(store, job)
     return {"files": found[offset : offset + limit], "total": len(found)}
+
+
+def _export(store: BookmarkStore, job: str, jobs: Sequence[str], most: int) -> dict[str, Any]:
+    document = export(store, jobs)
+    size = len(json.dumps(document)) + _AROUND_AN_ANSWER
+    if size > most:
+        named = " ".join(jobs[:3]) + (" ..." if len(jobs) > 3 else "")
+        raise ExportRefusedError(
+            f"job {job!r}: what is stored of it takes {size:,} bytes as a document, and the API server hands out "
+            f"{most:,} at most. Nothing was handed out or changed. The command line has no such limit: "
+            f"airflow-bookmarks export {named} --file PATH."
+        )
+    return document
 
 
 def _preview(store: BookmarkStore, job: str, change: Mapping[str, Any]) -> dict[str, Any]:
@@ -139,6 +155,7 @@ TASKS: Mapping[str, Callable[..., Any]] = {
     "lag": _lag,
     "files": _files,
     "quarantined": _quarantined,
+    "export": _export,
     "preview": _preview,
     "change": _change,
     "preview_shards": _preview_shards,

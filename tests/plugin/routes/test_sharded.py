@@ -163,6 +163,14 @@ def test_page_of_a_sharded_job_names_its_shards(site: Site, world: World, sharde
     assert site.as_user("vera").get(f"{API}/jobs/{JOB}").json()["may_change"] is False
 
 
+def test_export_of_the_whole_has_each_shard(site: Site, world: World, sharded: str) -> None:
+    answer = site.as_user("flo").get(f"{API}/jobs/{sharded}/export")
+
+    assert answer.status_code == 200, answer.text
+    assert sorted(answer.json()["jobs"]) == sorted(SHARDS)
+    assert site.as_user("nia").get(f"{API}/jobs/{sharded}/export").status_code == 404
+
+
 def test_what_each_shard_has_for_itself_is_refused_for_the_whole(site: Site, world: World, sharded: str) -> None:
     before, client = stands(world), site.as_user("ada")
 

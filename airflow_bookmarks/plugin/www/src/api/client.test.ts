@@ -1,11 +1,11 @@
 import { MutationObserver, onlineManager } from "@tanstack/react-query";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { mayHaveBeenMade } from "../change/trouble";
-import client, { ApiError, take } from "./client";
+import client, { ApiError, take, takeText } from "./client";
 import { diagnosisOf } from "./diagnosis";
 import { mayHelpToAskAgain } from "./queries";
 import { newQueryClient } from "./queryClient";
-import { CHANGED, EVENTS, JOBS, misfit } from "./shape";
+import { CHANGED, EVENTS, EXPORTED, JOBS, misfit } from "./shape";
 
 // The client of the API asks the page where it is, and here is none.
 vi.hoisted(() => vi.stubGlobal("document", { baseURI: "http://airflow.example/" }));
@@ -198,4 +198,24 @@ describe("the shape of an answer", () => {
     ["events", "the whole"],
     [null, "the whole"],
   ])("%j is not fit for events: %s", (answer, field) => expect(misfit(answer, EVENTS)).toBe(field));
+});
+
+describe("a text to save", () => {
+  const whole = '{"format": 1, "namespace": "default", "jobs": {"a": {"rows": 1.0}}, "blobs": {}}';
+  const get = () =>
+    takeText(client.GET("/api/v1/jobs/{job}/export", { params: { path: { job: "a" } }, parseAs: "text" }), EXPORTED);
+
+  it("stays as it came, of which its checksums are", async () => {
+    answering(whole);
+    await expect(get()).resolves.toBe(whole);
+  });
+
+  it.each([
+    ["<html>Log in</html>", 200, "malformed"],
+    ['{"format": 1}', 200, "unexpected"],
+    ['{"error": "ExportRefusedError", "message": "it is too large"}', 409, "refused"],
+  ])("that is %j is an error", async (body, status, failure) => {
+    answering(body, status);
+    await expect(get()).rejects.toMatchObject({ failure, status });
+  });
 });

@@ -41,15 +41,38 @@ interface Answer<T> {
 
 /** Return what a request gave, if it has the shape. Throws an ApiError for everything else. */
 export async function take<T>(request: Promise<Answer<T>>, shape: NoInfer<Shape<T>>): Promise<T> {
+  const data = await given(request);
+  check(data, shape);
+  return data;
+}
+
+/** Return the text of what a request gave, if it has the shape: as it came, for checksums are of how it is written. */
+export async function takeText<T>(request: Promise<Answer<string>>, shape: Shape<T>): Promise<string> {
+  const text = await given(request);
+  check(parsed(text), shape);
+  return text;
+}
+
+async function given<T>(request: Promise<Answer<T>>): Promise<T> {
   const answer = await request.catch((error: unknown) => {
     throw isAbort(error) ? error : lost(error);
   });
-  const { response, data } = answer;
-  if (!response.ok) throw refused(response.status, answer.error);
-  if (data === undefined) throw malformed();
+  if (!answer.response.ok) throw refused(answer.response.status, answer.error);
+  if (answer.data === undefined) throw malformed();
+  return answer.data;
+}
+
+function check<T>(data: unknown, shape: Shape<T>): void {
   const wrong = misfit(data, shape);
-  if (wrong !== undefined) throw unexpected(response.status, wrong);
-  return data;
+  if (wrong !== undefined) throw unexpected(200, wrong);
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw malformed();
+  }
 }
 
 function isAbort(error: unknown): boolean {

@@ -27,6 +27,7 @@ export type OwnershipPreview = Schemas["OwnershipPreview"];
 export type Pending = Schemas["Pending"];
 export type PendingRow = Schemas["PendingRow"];
 export type Preview = Schemas["Preview"];
+export type ExportedJobs = Schemas["ExportedJobs"];
 export type QuarantinedFile = Schemas["QuarantinedFileRow"];
 export type QuarantinedFiles = Schemas["QuarantinedFiles"];
 export type Refusal = Schemas["Refusal"];

@@ -6,7 +6,7 @@ import {
   useQuery,
   useQueryClient,
 } from "@tanstack/react-query";
-import client, { ApiError, take } from "./client";
+import client, { ApiError, take, takeText } from "./client";
 import type {
   BackfillBody,
   BackfillSpec,
@@ -137,6 +137,17 @@ export function useQuarantined(job: string, offset: number, limit: number) {
         shapes.QUARANTINED,
       ),
     placeholderData: keepPreviousData,
+  });
+}
+
+/** All that is stored of a job, as a text to save. A person asks for it. */
+export function useExport(job: string) {
+  return useMutation({
+    mutationFn: () =>
+      takeText(
+        client.GET("/api/v1/jobs/{job}/export", { params: { path: { job } }, parseAs: "text" }),
+        shapes.EXPORTED,
+      ),
   });
 }
 

@@ -2,6 +2,7 @@ import type {
   BackfillPreview,
   Changed,
   EventList,
+  ExportedJobs,
   FileList,
   Graph,
   Job,
@@ -49,6 +50,7 @@ export const BACKFILL_PREVIEW: Shape<BackfillPreview> = {
 };
 export const CHANGED: Shape<Changed> = { said: "text", audited: "boolean", watermarks: "object" };
 export const EVENTS: Shape<EventList> = { events: "list", total: "number" };
+export const EXPORTED: Shape<ExportedJobs> = { format: "number", namespace: "text", jobs: "object", blobs: "object" };
 export const FILES: Shape<FileList> = { files: "list", total: "number", unlisted: "object" };
 export const GRAPH: Shape<Graph> = { nodes: "list", reads: "list" };
 export const JOB: Shape<Job> = {

@@ -4,6 +4,7 @@ import type { Job, RunRow } from "../api/model";
 import { BackfillDialog } from "./BackfillDialog";
 import { ChangeDialog } from "./ChangeDialog";
 import type { Kind } from "./changeSpec";
+import { ExportButton } from "./ExportButton";
 import { OwnerDialog } from "./OwnerDialog";
 import type { OwnerKind } from "./owner";
 import { ProtectDialog } from "./ProtectDialog";
@@ -37,24 +38,27 @@ export function Changes({ job, picked, onPicked }: ChangesProps) {
   };
   return (
     <>
-      <HStack role="group" aria-label="Change this job" gap={2} flexWrap="wrap">
-        {kinds.map((kind) => (
-          <Button
-            key={kind}
-            size="sm"
-            variant="outline"
-            {...(kind === "delete" ? { colorPalette: "red" } : {})}
-            aria-haspopup="dialog"
-            title={MEANS[kind]}
-            onClick={(event) => {
-              opener.current = event.currentTarget;
-              setHolder(job.holder);
-              setChosen(kind);
-            }}
-          >
-            {kind === "protection" && job.protected ? "Request unprotection" : NAMES[kind]}
-          </Button>
-        ))}
+      <HStack gap={2} flexWrap="wrap">
+        <HStack role="group" aria-label="Change this job" gap={2} flexWrap="wrap">
+          {kinds.map((kind) => (
+            <Button
+              key={kind}
+              size="sm"
+              variant="outline"
+              {...(kind === "delete" ? { colorPalette: "red" } : {})}
+              aria-haspopup="dialog"
+              title={MEANS[kind]}
+              onClick={(event) => {
+                opener.current = event.currentTarget;
+                setHolder(job.holder);
+                setChosen(kind);
+              }}
+            >
+              {kind === "protection" && job.protected ? "Request unprotection" : NAMES[kind]}
+            </Button>
+          ))}
+        </HStack>
+        {!job.is_deleted && <ExportButton job={job.job} />}
       </HStack>
       {opened === "protection" && <ProtectDialog job={job} opener={opener} onClosed={close} />}
       {opened === "backfill" && <BackfillDialog job={job} opener={opener} onClosed={close} />}
