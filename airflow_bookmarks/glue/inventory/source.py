@@ -81,12 +81,30 @@ class ScriptSource:
                 self.value(key): self.value(value) for key, value in zip(node.keys, node.values, strict=True) if key
             }
         if isinstance(node, ast.List | ast.Tuple):
-            return [self.value(element) for element in node.elts]
+            return [each for element in node.elts for each in self._elements(element)]
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
+            return _sum(self.value(node.left), self.value(node.right))
         return node.value if isinstance(node, ast.Constant) else UNKNOWN
+
+    def _elements(self, node: ast.expr) -> list[Any]:
+        """Return the values that an element of a list brings: several behind a star."""
+        if not isinstance(node, ast.Starred):
+            return [self.value(node)]
+        several = self.value(node.value)
+        return several if isinstance(several, list) else [UNKNOWN]
 
     def origin(self, node: ast.expr) -> ast.expr:
         """Return what a name stands for, if it is assigned once; else the expression itself."""
         return self._assigned.get(node.id, node) if isinstance(node, ast.Name) else node
+
+
+def _sum(left: Any, right: Any) -> Any:
+    """Return the sum of two values; of a list and what is not known, the list with something that is not known."""
+    if isinstance(left, str) and isinstance(right, str):
+        return left + right
+    if any(isinstance(each, list) for each in (left, right)):
+        return [value for each in (left, right) for value in (each if isinstance(each, list) else [UNKNOWN])]
+    return UNKNOWN
 
 
 def dotted(node: ast.expr) -> str:

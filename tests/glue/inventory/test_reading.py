@@ -204,6 +204,15 @@ def test_names_in_a_list_are_the_arguments_wherever_it_stands() -> None:
     assert needs(BODY, head).arguments == ("a",)
 
 
+def test_names_in_sums_of_lists_are_the_arguments_as_far_as_they_are_written_down() -> None:
+    head = HEAD.replace('sys.argv, ["JOB_NAME", "target"]', "sys.argv, COMMON + ['bucket'] + more()").replace(
+        "args =", "COMMON = ['JOB_NAME', 'day']\nargs ="
+    )
+    more = "rest = getResolvedOptions(sys.argv, [*COMMON, 'pre' + 'fix', *more()])\n"
+
+    assert needs(more + BODY, head).arguments == ("JOB_NAME", "day", "bucket", "prefix")
+
+
 def test_job_that_an_object_holds_is_a_job() -> None:
     head = HEAD.replace("job = ", "self.job = ").replace("job.init", "self.job.init")
     assert needs(BODY.replace("job.commit", "self.job.commit"), head).verdict is Support.YES
