@@ -127,6 +127,9 @@ def test_times_are_of_the_zone_that_is_chosen_in_airflow(visitors: Visitors) -> 
     come.page.add_init_script("""localStorage.timezone ??= '"Asia/Tokyo"'""")
     page = come.open(job=past.CLEAN)
     expect(page.locator("[data-testid=bookmarks] time[title$=' +09:00']").first).to_be_visible()
+    where = page.get_by_role("table", name="Contexts of the job")
+    expect(where).to_contain_text(re.compile(r"the newest is of [-\d]+ [:\d]+ \+09:00, since run"))
+    expect(where).not_to_contain_text(re.compile(r"\dT\d"))
 
     # As Airflow's own pages tell each other of another choice.
     page.evaluate("""() => {

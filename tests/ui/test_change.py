@@ -131,14 +131,20 @@ def test_file_that_was_set_aside_is_read_again_after_a_preview(visitors: Visitor
 
 def test_set_moves_one_context_to_where_one_says(visitors: Visitors, world: World) -> None:
     job = "trials.set"
-    dialog = begin(visitors(), job, "Set")
+    come = visitors()
+    dialog = begin(come, job, "Set")
     dialog.get_by_text("A time", exact=True).click()
     dialog.get_by_label("Time, in UTC").fill("2026-01-02T03:04:05")
 
     told(dialog)
-    confirm(dialog, job, "Set raw to 2026-01-02T03:04:05.000Z")
+    confirm(dialog, job, "Set raw to 2026-01-02 03:04:05 UTC")
 
     done(dialog)
+    close(dialog)
+    come.page.get_by_role("tab", name="Events").click()
+    expect(come.page.get_by_role("table", name="Events of the job")).to_contain_text(
+        "Set raw to 2026-01-02 03:04:05 UTC"
+    )
     (event,) = world.store.events(job)
     assert (event["kind"], event["ctx"], event["value"]) == ("set", "raw", "2026-01-02T03:04:05.000Z")
     assert world.store.head(job).contexts["raw"].set_in == 2

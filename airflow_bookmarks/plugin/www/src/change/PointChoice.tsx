@@ -1,5 +1,6 @@
 import { Alert, Field, Input, NativeSelect, RadioGroup, Stack } from "@chakra-ui/react";
 import type { Job } from "../api/model";
+import { timesInZone, withoutZone } from "../words/time";
 import { useZone } from "../words/zone";
 import { Radio } from "./ContextChoice";
 import type { Draft } from "./changeSpec";
@@ -44,7 +45,7 @@ export function PointChoice({ job, draft, onDraft }: PointChoiceProps) {
           </NativeSelect.Field>
           <NativeSelect.Indicator />
         </NativeSelect.Root>
-        <Field.HelperText wordBreak="break-word">Current position: {row.position}.</Field.HelperText>
+        <Field.HelperText wordBreak="break-word">Current position: {timesInZone(row.position)}.</Field.HelperText>
       </Field.Root>
       {setting.by === "nothing" ? (
         <Alert.Root status="warning">
@@ -101,7 +102,7 @@ function TimeField({ draft, onDraft }: TypedProps) {
       />
       <Field.HelperText>
         Older files count as read; all others are read, including those read before.
-        {"value" in settled && ` In UTC: ${settled.value}.`}
+        {"value" in settled && ` In UTC: ${withoutZone(new Date(settled.value))}.`}
       </Field.HelperText>
       {"lacks" in settled && <Field.ErrorText>Enter {settled.lacks}.</Field.ErrorText>}
     </Field.Root>

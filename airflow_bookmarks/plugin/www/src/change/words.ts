@@ -1,5 +1,6 @@
 import type { ChangeSpec, EventRow } from "../api/model";
 import { amountsInWords, count, inBytes } from "../words/number";
+import { timesInZone } from "../words/time";
 import type { ChangeSummary, NeverRead } from "./changeSummary";
 import { contextName } from "./setting";
 
@@ -19,7 +20,7 @@ const WENT_BACK = "Their next run fails unless on_rewind says otherwise.";
 export function actionName(spec: ChangeSpec): string {
   if (spec.kind === "undo") return "Undo the last change";
   if (spec.kind === "delete") return "Delete the bookmark";
-  if (spec.kind === "set") return `Set ${spec.ctx} to ${spec.value}`;
+  if (spec.kind === "set") return `Set ${spec.ctx} to ${timesInZone(`${spec.value}`)}`;
   const of = spec.contexts == null ? "" : spec.contexts.map(contextName).join(", ");
   if (spec.kind === "reset") return of === "" ? "Reset the job" : `Reset ${of}`;
   return of === "" ? `Rewind to run ${spec.to_run}` : `Rewind ${of} to run ${spec.to_run}`;
@@ -37,7 +38,7 @@ export function requestName(change: Readonly<Record<string, unknown>>): string {
   const also = clean === true ? " and remove the undone runs' output" : "";
   if (kind === "reset") return `Reset ${contexts || "the job"}${also}`;
   if (kind === "rewind") return `Rewind ${contexts === "" ? "" : `${contexts} `}to run ${to_run}${also}`;
-  if (kind === "set") return `Set ${ctx} to ${value}`;
+  if (kind === "set") return `Set ${ctx} to ${timesInZone(`${value}`)}`;
   if (kind === "relocate") return `Read ${ctx} below ${change.to_root} instead of ${change.from_root}`;
   if (kind === "rename-context") return `Rename the context ${ctx} to ${change.to_ctx}`;
   if (kind === "set-state") return `Set job.state ${change.state} to ${value}`;
@@ -63,7 +64,8 @@ export function withoutPreview(change: Readonly<Record<string, unknown>>, job: s
 /** Name an event: "rewind to run 4", "set flights to now". */
 export function eventName(event: EventRow): string {
   if (event.kind === "rewind") return `rewind to run ${event.to_run ?? "?"}`;
-  if (event.kind === "set") return `set ${event.ctx ?? "a context"} to ${event.value ?? "another position"}`;
+  if (event.kind === "set")
+    return `set ${event.ctx ?? "a context"} to ${timesInZone(event.value ?? "another position")}`;
   if (event.kind === "relocate") return `relocate ${event.ctx ?? "a context"}`;
   if (event.kind === "rename-context")
     return `rename the context ${event.ctx ?? ""} to ${event.name ?? "another name"}`;

@@ -55,6 +55,17 @@ export function withoutZone(at: Date): string {
     .replace("T", " ");
 }
 
+// As the server and the page write times of UTC. What is part of a name, as a run id or a path has it, is no such time.
+const IN_TEXT = /(?<![\w/=:.-])\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d+)?(?:Z|\+00:00)(?!\.?[\w/-])/g;
+
+/** Say a text with the times in it in the zone that is chosen in Airflow: the server writes them in UTC. */
+export function timesInZone(text: string, zone = currentZone()): string {
+  return text.replace(IN_TEXT, (found) => {
+    const at = timeOf(found);
+    return at === undefined ? found : inZone(at, zone);
+  });
+}
+
 /** Return the time that a text is, undefined where it is none: a watermark may be a number or a key. */
 export function timeOf(text: string | null | undefined): Date | undefined {
   if (!text || !/^\d{4}-\d{2}-\d{2}T/.test(text)) return undefined;

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { count, inBytes, inFull } from "./number";
-import { ago, agoOrAhead, duration, timeOf } from "./time";
+import { ago, agoOrAhead, duration, timeOf, timesInZone } from "./time";
 
 describe("numbers", () => {
   it("have separators", () => expect(inFull(1234567)).toBe("1,234,567"));
@@ -35,6 +35,20 @@ describe("times", () => {
     ["2026-05-03T10:02:00Z", "just now", "in 2 min"],
   ])("of %s: what happened was %s, what may lie ahead is %s", (at, behind, ahead) =>
     expect([ago(new Date(at), now), agoOrAhead(new Date(at), now)]).toEqual([behind, ahead]),
+  );
+  it.each([
+    [
+      "the newest is of 2026-05-03T10:00:00.000000Z, since run 4",
+      "the newest is of 2026-05-03 12:00:00 +02:00, since run 4",
+    ],
+    ["2026-05-03T10:00:00+00:00", "2026-05-03 12:00:00 +02:00"],
+    ["by scheduled__2026-05-03T10:00:00Z", "by scheduled__2026-05-03T10:00:00Z"],
+    ["below /lake/at=2026-05-03T10:00:00Z/", "below /lake/at=2026-05-03T10:00:00Z/"],
+    ["retry:/lake/of-2026-05-03T10:00:00Z.csv", "retry:/lake/of-2026-05-03T10:00:00Z.csv"],
+    ["2026-05-03T10:00:00", "2026-05-03T10:00:00"],
+    ["retry:*", "retry:*"],
+  ])("in a text are said in a zone, names are not: %s", (text, said) =>
+    expect(timesInZone(text, "Europe/Berlin")).toBe(said),
   );
   it("are told from watermarks that are none", () => {
     expect(timeOf("2026-05-03T10:00:00.000Z")?.getTime()).toBe(Date.UTC(2026, 4, 3, 10));

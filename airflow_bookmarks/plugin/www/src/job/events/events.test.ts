@@ -25,6 +25,7 @@ describe("an event", () => {
     [event("rewind", { to_run: 4 }), "Rewound to run 4"],
     [event("rewind", { to_run: 0 }), "Rewound to before its first run"],
     [event("set", { ctx: "flights", value: "now" }), "Set flights to now"],
+    [event("set", { ctx: "flights", value: "2026-05-03T10:00:00.000Z" }), "Set flights to 2026-05-03 10:00:00 UTC"],
     [event("undo", { to_run: 7 }), "Undid the last change: back to run 7"],
     [event("replay", { run: "5.9" }), "Replayed run 5"],
     [event("share", { dag: "sales" }), "Shared with DAG sales"],

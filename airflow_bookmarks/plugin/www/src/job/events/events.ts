@@ -1,4 +1,5 @@
 import type { EventRow } from "../../api/model";
+import { timesInZone } from "../../words/time";
 
 /** One watermark before and after a change; null is before the first run. */
 export interface Move {
@@ -25,7 +26,9 @@ export function eventWords(event: EventRow): string {
     case "rewind":
       return event.to_run ? `Rewound to run ${event.to_run}` : "Rewound to before its first run";
     case "set":
-      return event.ctx ? `Set ${event.ctx} to ${event.value ?? "another position"}` : "Set to another position";
+      return event.ctx
+        ? `Set ${event.ctx} to ${timesInZone(event.value ?? "another position")}`
+        : "Set to another position";
     case "undo":
       return event.to_run ? `Undid the last change: back to run ${event.to_run}` : "Undid the last change";
     case "replay":
@@ -83,7 +86,7 @@ export function changeWords(change: EventRow["change"]): string {
   if (isText(change.ctx)) said.push(`${change.ctx}`);
   if (isText(change.dag)) said.push(change.kind === "share" ? `with DAG ${change.dag}` : `to DAG ${change.dag}`);
   const target = change.to_run ?? change.value;
-  if (isText(target)) said.push(change.kind === "rewind" ? `to run ${target}` : `to ${target}`);
+  if (isText(target)) said.push(change.kind === "rewind" ? `to run ${target}` : `to ${timesInZone(`${target}`)}`);
   if (Array.isArray(change.contexts)) said.push(`(${change.contexts.join(", ")} only)`);
   return said.join(" ") + (change.clean === true ? ", with clean" : "");
 }

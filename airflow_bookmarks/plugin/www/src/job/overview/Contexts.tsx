@@ -4,6 +4,7 @@ import { Empty } from "../../parts/Empty";
 import { Mark } from "../../parts/Mark";
 import { ScrollTable } from "../../parts/ScrollTable";
 import { Section } from "../../parts/Section";
+import { timesInZone } from "../../words/time";
 
 const COLUMNS = [
   { title: "Context" },
@@ -30,7 +31,7 @@ export function Contexts({ contexts }: { contexts: Job["contexts"] }) {
               </Table.Cell>
               <Table.Cell textAlign="end">{context.run_number}</Table.Cell>
               <Table.Cell minW="16rem" whiteSpace="normal">
-                {context.position}
+                {timesInZone(context.position)}
                 {context.set_in_epoch !== null && (
                   <Text fontSize="xs" color="fg.muted">
                     set manually

@@ -6,6 +6,7 @@ import { ScrollTable } from "../../parts/ScrollTable";
 import { StateBadge } from "../../parts/StateBadge";
 import { readWords } from "../../words/amount";
 import { inFull } from "../../words/number";
+import { timesInZone } from "../../words/time";
 import { OnDemand } from "./OnDemand";
 
 const COLUMNS = [
@@ -62,7 +63,7 @@ function PartitionLine({ partition }: { partition: PartitionRow }) {
           </>
         )}
       </Table.Cell>
-      <Table.Cell>{partition.position ?? "–"}</Table.Cell>
+      <Table.Cell>{timesInZone(partition.position ?? "–")}</Table.Cell>
       <Table.Cell textAlign="end">{partition.last_run ?? "–"}</Table.Cell>
       <Table.Cell>
         <Ago at={partition.committed_at} />
