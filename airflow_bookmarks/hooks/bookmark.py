@@ -472,20 +472,27 @@ class BookmarkHook(BaseHook):
 
         return undo(self.get_conn(), job, **_terms(**ask)).as_dict()
 
-    def plan_backfill(self, *jobs: str, to: str | None = None, **how: Unpack[BackfillArguments]) -> Row:
+    def plan_backfill(
+        self,
+        *jobs: str,
+        to: str | None = None,
+        cost_per_hour: float | None = None,
+        **how: Unpack[BackfillArguments],
+    ) -> Row:
         """Return the plan that takes jobs back with everything downstream of them, in order; nothing is changed.
 
         Args:
             jobs: by any of their names.
             to: the last run to keep: a run number, a run id, a time or `watermark:VALUE`; None: back to before the
                 first run.
+            cost_per_hour: what an hour of a run costs: the plan has the `cost` of the runs after it.
             how: see `BackfillArguments`.
 
         Raises:
             JobUnknownError, RunUnknownError, OptionError: there is no such job, or it has no such point.
             ChangeRefusedError: jobs read each other in a circle.
         """
-        return self._plan(jobs, to, **how).as_dict(shown=self._shown)
+        return self._plan(jobs, to, **how).as_dict(cost_per_hour=cost_per_hour, shown=self._shown)
 
     def backfill(
         self,

@@ -53,6 +53,8 @@ class BookmarkBackfillOperator(BaseOperator):
         keep: jobs whose output stays in spite of `clean`. (templated)
         force: take jobs back that a run holds; that run is fenced. Default: the task fails, and its retry tries again.
         dry_run: change nothing and return the plan.
+        cost_per_hour: what an hour of a run costs, in any currency: the plan, in the log too, says what the runs after
+            it cost.
         bookmarks_conn_id: an Airflow connection of the type `bookmarks`.
 
     Returns:
@@ -83,6 +85,7 @@ class BookmarkBackfillOperator(BaseOperator):
         keep: Sequence[str] = (),
         force: bool = False,
         dry_run: bool = False,
+        cost_per_hour: float | None = None,
         bookmarks_conn_id: str = DEFAULT_CONNECTION,
         **kwargs: Any,
     ) -> None:
@@ -96,6 +99,7 @@ class BookmarkBackfillOperator(BaseOperator):
         self.keep = keep
         self.force = force
         self.is_dry_run = dry_run
+        self.cost_per_hour = cost_per_hour
         self.bookmarks_conn_id = bookmarks_conn_id
 
     def execute(self, context: Context) -> dict[str, Any]:
@@ -113,7 +117,7 @@ class BookmarkBackfillOperator(BaseOperator):
         done = [step.job for step in plan.steps if change_of(store, step.job, series) is not None]
         if done:  # by a try before this one
             plan = self._plan(store, done)
-        told = plan.as_dict(shown=hidden if hook.hides_state else dict)
+        told = plan.as_dict(cost_per_hour=self.cost_per_hour, shown=hidden if hook.hides_state else dict)
         for line in plan_in_lines(told):
             log.log(logging.WARNING if line.startswith(WARNING) else logging.INFO, "backfill: %s", line)
         if self.is_dry_run:

@@ -7,6 +7,7 @@ import re
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
+from airflow_bookmarks.lifecycle.changes.change import rewind
 from airflow_bookmarks.lifecycle.state.quarantine import quarantined_files
 from airflow_bookmarks.sources.upstream.source import UpstreamSource
 from tests.ui.conftest import Visitors
@@ -150,6 +151,49 @@ def test_set_moves_one_context_to_where_one_says(visitors: Visitors, world: Worl
     assert world.store.head(job).contexts["raw"].set_in == 2
 
 
+def test_set_says_in_red_what_is_never_read_and_who_misses_it(visitors: Visitors, world: World) -> None:
+    job, reader = "trials.ahead", "trials.behind"
+    world.small(job, runs=1)
+    world.run(reader, reads={"raw": UpstreamSource(world.store, reader, job)})
+    world.arrive(world.folder(job), 2)
+    dialog = begin(visitors(), job, "Set")
+    preview = dialog.get_by_test_id("change-preview")
+    expect(dialog.get_by_role("radio", checked=True)).to_have_count(0)
+    expect(preview).to_contain_text("First choose")
+
+    dialog.get_by_text("Now: skip all unread files").click()
+
+    lost = told(dialog).get_by_role("alert")
+    expect(lost).to_contain_text(re.compile(r"Never read: 2 files, \d"))
+    expect(lost).to_contain_text(f"Output made from it will never reach {reader}")
+
+
+def test_rewind_counts_values_and_leftovers_and_follows_the_next_run(visitors: Visitors, world: World) -> None:
+    job, dag = "trials.kept", "trials"
+    for number in (1, 2, 3):
+        world.arrive(world.folder(job))
+        world.run(job, then=lambda run, page=number: run.state("cursor").set(f"page {page}"))
+    rewind(world.store, job, "2", reason="a first time, without a clean", who="op")
+    dialog = begin(visitors(), job, "Rewind")
+    dialog.get_by_label("Keep runs up to and including").select_option("1")
+
+    preview = told(dialog)
+
+    values = preview.get_by_role("table", name="Values of job.state before and after the change")
+    expect(values.get_by_role("row").nth(1)).to_contain_text(re.compile("cursor.*page 2.*page 1"))
+    expect(preview).to_contain_text("Output left by earlier undone runs1 file")
+    confirm(dialog, job, "Rewind to run 1")
+    answer = done(dialog)
+    expect(answer.get_by_role("link", name=f"task kept of DAG {dag}")).to_have_attribute(
+        "href", re.compile(f"/dags/{dag}/tasks/kept$")
+    )
+    expect(answer.get_by_test_id("next-run")).to_have_text("Next run: No run has started since.")
+
+    world.run(job)
+
+    expect(answer.get_by_test_id("next-run")).to_have_text(re.compile("Run 4 has read 2 files, .* and is published"))
+
+
 def test_undo_takes_the_last_change_back(visitors: Visitors, world: World) -> None:
     job = "trials.undo"
     before = world.store.head(job).contexts
@@ -257,9 +301,13 @@ def test_job_goes_back_with_what_reads_it_by_one_plan(visitors: Visitors, world:
     expect(plan.get_by_role("row").nth(2)).to_contain_text(f"{root} (up to run {before - 1})")
     expect(preview.get_by_text("2 jobs", exact=True)).to_be_visible()
 
+    dialog.get_by_label("Price of an hour of a run").fill("1.20")
+    expect(preview).to_contain_text(re.compile(r"Expected cost\d+\.\d\d"))
+
     confirm(dialog, root, "Take 2 jobs back")
 
     expect(done(dialog)).to_contain_text(f"{root}, {reader} went back")
+    expect(dialog.get_by_test_id("dag-runs").get_by_role("link", name="DAG trials", exact=True)).to_be_visible()
     assert (world.store.head(root).epoch, world.store.head(reader).epoch) == (2, 2)
 
 

@@ -1,18 +1,21 @@
 import { Alert, Link, Stack, Text } from "@chakra-ui/react";
-import { useEffect, useRef } from "react";
+import { type ReactNode, useEffect, useRef } from "react";
 import { Link as RouterLink } from "react-router-dom";
 import type { Changed, Job, Requested } from "../api/model";
 import { Marks, pairsOf } from "./Marks";
-import { nextOf } from "./next";
+import { NextRunProgress } from "./NextRunProgress";
+import { nextOf, readsAgain } from "./next";
 import { shardsInWords } from "./sharded";
 
 interface AnswerViewProps {
   answer: Changed | Requested;
   job: Pick<Job, "dag_id" | "task_id">;
+  /** What else is left to do. */
+  children?: ReactNode;
 }
 
 /** The last step: what the server did, in its words, and what reads the input again. */
-export function AnswerView({ answer, job }: AnswerViewProps) {
+export function AnswerView({ answer, job, children }: AnswerViewProps) {
   const box = useRef<HTMLDivElement>(null);
   // The button that was pressed is gone, and what it did is what is to be read next.
   useEffect(() => box.current?.focus(), []);
@@ -27,6 +30,8 @@ export function AnswerView({ answer, job }: AnswerViewProps) {
       </Alert.Root>
       {"change" in answer && <Made changed={answer} />}
       {"change" in answer && <Next kind={answer.change} job={job} />}
+      {"change" in answer && isWaitedFor(answer) && <NextRunProgress job={answer.job} epoch={answer.epoch.after} />}
+      {children}
       <Text color="fg.muted">
         {answer.audited
           ? "Also recorded in Airflow's audit log."
@@ -34,6 +39,11 @@ export function AnswerView({ answer, job }: AnswerViewProps) {
       </Text>
     </Stack>
   );
+}
+
+/** Whether the next run has something to do that a person waits for; of several jobs there is more than one. */
+function isWaitedFor(answer: Changed): answer is Changed & { epoch: NonNullable<Changed["epoch"]> } {
+  return readsAgain(answer.change) && answer.epoch != null && answer.shards == null;
 }
 
 /** Where a person starts the run that reads again: in Airflow, which asks them what to run with. */

@@ -1,4 +1,4 @@
-import { Alert, Box, Button, Flex, Stack, Switch, Table, Tag, Text } from "@chakra-ui/react";
+import { Alert, Box, Button, Field, Flex, Input, Stack, Switch, Table, Tag, Text } from "@chakra-ui/react";
 import { type RefObject, useState } from "react";
 import type { BackfillPreview, BackfillSpec, BackfillStep, Job } from "../api/model";
 import { useBackfill, useBackfillPreview } from "../api/queries";
@@ -12,11 +12,13 @@ import {
   backfillSpecOf,
   becauseInWords,
   lacksOf,
+  priceOf,
   whereInWords,
 } from "./backfill";
 import { CleanChoice } from "./CleanChoice";
 import { useChangeForm } from "./changeForm";
 import { lackOfClean } from "./changeSpec";
+import { DagRuns } from "./DagRuns";
 import { Facts } from "./Facts";
 import { StateMarks } from "./Marks";
 import { PointField } from "./PointField";
@@ -30,7 +32,7 @@ interface BackfillDialogProps {
   onClosed: () => void;
 }
 
-const BEGIN: BackfillDraft = { isFromStart: false, to: "", clean: false, leave: [], keep: [], force: false };
+const BEGIN: BackfillDraft = { isFromStart: false, to: "", clean: false, leave: [], keep: [], force: false, price: "" };
 
 type OnDraft = (draft: Partial<BackfillDraft>) => void;
 
@@ -51,6 +53,7 @@ export function BackfillDialog({ job, opener, onClosed }: BackfillDialogProps) {
       onClosed={onClosed}
       nameOf={() => backfillName(form.seen)}
       madeFor={({ steps }) => `Based on the present version of each of ${steps.length} jobs.`}
+      then={(seen) => <DagRuns of={seen.dag_runs} />}
       choice={<Choice job={job} draft={draft} onDraft={choose} />}
       isSharded
     >
@@ -109,6 +112,17 @@ function Choice({ job, draft, onDraft }: { job: Job; draft: BackfillDraft; onDra
         onToggle={(force) => onDraft({ force })}
         label="Stop runs that are using these jobs from committing"
       />
+      <Field.Root invalid={draft.price !== "" && priceOf(draft.price) === undefined}>
+        <Field.Label>Price of an hour of a run</Field.Label>
+        <Input
+          inputMode="decimal"
+          maxW="12rem"
+          value={draft.price}
+          onChange={(event) => onDraft({ price: event.currentTarget.value })}
+        />
+        <Field.HelperText>Optional, in any currency: the preview then shows the expected cost.</Field.HelperText>
+        <Field.ErrorText>Enter a number, such as 1.20.</Field.ErrorText>
+      </Field.Root>
     </Stack>
   );
 }
@@ -157,7 +171,7 @@ function Plan({ seen, draft, onDraft }: PlanProps) {
         </Alert.Root>
       )}
       {twice.length > 0 && <TwiceAlert targets={twice} unknown={[]} />}
-      <Facts facts={backfillFactsOf(seen)} />
+      <Facts facts={backfillFactsOf(seen, priceOf(draft.price))} />
       <StateMarks of={seen.steps.map(({ job, state }) => [job, state])} />
       <Box maxH="18rem" overflowY="auto">
         <ScrollTable caption="Jobs that go back, in this order" columns={COLUMNS}>

@@ -26,6 +26,8 @@ interface PreviewedDialogProps<ChangeSpec, Seen> {
   choice: ReactNode;
   /** The preview. */
   children: (seen: Seen) => ReactNode;
+  /** What is left to do once it is made; by itself where the answer alone tells. */
+  then?: (seen: Seen) => ReactNode;
   /** Whether the first step has no field that could take the focus. */
   isReasonFirst?: boolean;
   isSharded?: boolean;
@@ -38,7 +40,9 @@ export function PreviewedDialog<ChangeSpec, Seen>({ form, ...props }: PreviewedD
   if (sent.phase === "done") {
     return (
       <Frame {...frame}>
-        <AnswerView answer={sent.answer} job={props.job} />
+        <AnswerView answer={sent.answer} job={props.job}>
+          {seen !== undefined && props.then?.(seen)}
+        </AnswerView>
       </Frame>
     );
   }

@@ -7,6 +7,7 @@ import {
   backfillSpecOf,
   becauseInWords,
   lacksOf,
+  priceOf,
   whereInWords,
 } from "./backfill";
 
@@ -105,6 +106,15 @@ describe("a plan", () => {
       "Run then by hand: mail",
     ]);
     expect(facts[0]?.note).toBe("unaffected: other; left out: mail");
+  });
+
+  it("says what its runs cost, where a price is given and the time of each is known", () => {
+    const cost = (steps: BackfillStep[], price: string) =>
+      backfillFactsOf(plan(steps), priceOf(price)).find(({ label }) => label === "Expected cost")?.says;
+    const steps = [step("clean", { seconds: 1800 }), step("mail", { seconds: 900 }), step("old", { stands: true })];
+    expect(cost(steps, "1,20")).toBe("0.90");
+    expect(cost([...steps, step("new", { seconds: null })], "1.2")).toBe("unknown");
+    expect([cost(steps, ""), cost(steps, "much"), cost(steps, "-1")]).toEqual([undefined, undefined, undefined]);
   });
 
   it("says where each job goes back to, and why", () => {

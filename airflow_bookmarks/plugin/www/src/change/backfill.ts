@@ -17,10 +17,19 @@ export interface BackfillDraft {
   /** Jobs whose output stays although that of the others is removed. */
   keep: readonly string[];
   force: boolean;
+  /** What an hour of a run costs, as typed. */
+  price: string;
 }
 
 /** Return the backfill that a form asks for, or what it lacks to be one. */
-export function backfillSpecOf({ isFromStart, to, clean, leave, keep, force }: BackfillDraft): Settled<BackfillSpec> {
+export function backfillSpecOf({
+  isFromStart,
+  to,
+  clean,
+  leave,
+  keep,
+  force,
+}: Omit<BackfillDraft, "price">): Settled<BackfillSpec> {
   if (!isFromStart && to.trim() === "") return { lacks: "the last run to keep" };
   return {
     value: { to: isFromStart ? null : to.trim(), clean, leave: [...leave], keep: clean ? [...keep] : [], force },
@@ -45,8 +54,26 @@ export function lacksOf({ steps }: Pick<BackfillPreview, "steps">): string[] {
   return steps.every(({ stands }) => stands) ? ["a job to take back"] : [];
 }
 
-/** Say the sums of a plan, line by line. */
-export function backfillFactsOf(seen: BackfillPreview): Fact[] {
+/** Return a price as it was typed; undefined where it is none. */
+export function priceOf(typed: string): number | undefined {
+  const price = Number(typed.trim().replace(",", "."));
+  return typed.trim() !== "" && Number.isFinite(price) && price >= 0 ? price : undefined;
+}
+
+/** Return what the runs after it cost at a price per hour; null: their time is not known of each. */
+function costOf({ steps }: Pick<BackfillPreview, "steps">, price: number): number | null {
+  const moving = steps.filter(({ stands }) => !stands);
+  return moving.some(({ seconds }) => seconds === null)
+    ? null
+    : (moving.reduce((sum, { seconds }) => sum + (seconds ?? 0), 0) * price) / 3600;
+}
+
+function costInWords(cost: number | null): string {
+  return cost === null ? "unknown" : cost.toFixed(2);
+}
+
+/** Say the sums of a plan, line by line; the cost where a price is given. */
+export function backfillFactsOf(seen: BackfillPreview, price?: number): Fact[] {
   const removed = removedInWords(seen.files_to_clean, seen.outputs_to_clean);
   const dags = seen.dag_runs.flatMap(({ dag_id }) => (dag_id === null ? [] : [dag_id]));
   const byHand = seen.dag_runs.flatMap(({ dag_id, jobs }) => (dag_id === null ? jobs : []));
@@ -55,6 +82,7 @@ export function backfillFactsOf(seen: BackfillPreview): Fact[] {
     { label: "Runs undone", says: seen.undone_run_count === 0 ? "none" : count(seen.undone_run_count, "run") },
     { label: "Read again", says: againInWords(seen.read_again) },
     { label: "Expected time", says: seen.seconds === null ? "unknown" : duration(Math.ceil(seen.seconds)) },
+    ...(price === undefined ? [] : [{ label: "Expected cost", says: costInWords(costOf(seen, price)) }]),
     ...(removed === undefined
       ? []
       : [{ label: "Removed", says: `${removed}, by the next runs. This can't be undone.` }]),

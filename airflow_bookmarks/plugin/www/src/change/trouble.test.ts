@@ -15,6 +15,7 @@ describe("a refusal", () => {
   it.each([
     [refused(409, "JobBusyError"), "A run is using this job", "force"],
     [refused(409, "ChangedMeanwhileError"), "The job has changed since your preview", "preview"],
+    [refused(409, "BackfillStoppedError"), "Some jobs went back, others did not", "preview"],
     [refused(409, "ProtectedError"), "The job is protected", "preview"],
     [refused(409, "ChangeRefusedError"), "Change refused", "nothing"],
     [refused(403, "ForbiddenError"), "You don't have permission to do this", "nothing"],

@@ -22,6 +22,7 @@ export interface Trouble {
 }
 
 const TITLES: Record<string, [string, Offer]> = {
+  BackfillStoppedError: ["Some jobs went back, others did not", "preview"],
   ApprovalError: ["Request can't be decided", "nothing"],
   ChangedMeanwhileError: ["The job has changed since your preview", "preview"],
   ChangeRefusedError: ["Change refused", "nothing"],
