@@ -309,6 +309,39 @@ def test_charts_have_the_same_as_tables(visitors: Visitors) -> None:
     expect(panel.get_by_role("table").first.get_by_role("row")).to_have_count(25 + 3 + 1)  # with those that failed
 
 
+def test_charts_are_named_say_what_is_unusual_and_mark_what_failed_or_went_back(visitors: Visitors) -> None:
+    page = visitors().open(job=past.CLEAN, tab="charts")
+    panel = page.get_by_role("tabpanel", name="Charts")
+    figures = panel.get_by_role("figure")
+
+    for title in ("Rows read", "Bytes read", "Files read", "Duration", "Rows per second", "Bytes per second"):
+        figure = panel.get_by_role("figure", name=title, exact=True)
+        expect(figure).to_contain_text(re.compile("Unusual: run|No run was unusual"))
+        expect(figure.get_by_role("slider", name=f"Run shown for {title}")).to_be_visible()
+    legend = panel.get_by_role("list", name="What the marks mean")
+    expect(legend).to_contain_text("the median of the runs before")
+    expect(legend).to_contain_text("an undone run")
+    expect(legend).to_contain_text("a change by a person")
+    expect(panel).to_contain_text("Changed: Rewound to run 10")
+    lag = panel.get_by_role("figure", name="Lag of people", exact=True)
+    expect(lag.locator("[data-mark=change]")).to_have_count(1)
+    expect(lag.get_by_role("img")).not_to_contain_text("run ")  # by time, and not run by run
+
+    panel.get_by_label("Context").select_option("people")
+    expect(panel.get_by_role("figure", name="Lag of flights")).to_have_count(0)
+    expect(figures.filter(has_text="in context people").first).to_be_visible()
+
+
+def test_charts_mark_attempts_that_failed(visitors: Visitors) -> None:
+    page = visitors().open(job=past.RAW, tab="charts")
+    panel = page.get_by_role("tabpanel", name="Charts")
+
+    expect(panel).to_contain_text("Failed or given up, at least once: runs ")
+    for title in ("Duration", "Lag"):
+        failed = panel.get_by_role("figure", name=title, exact=True).locator("[data-mark=failed]")
+        expect(failed).to_have_count(3)
+
+
 def test_events_say_who_when_and_why(visitors: Visitors) -> None:
     page = visitors().open(job=past.CLEAN)
     open_tab(page, "Events")
