@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from airflow_bookmarks.lifecycle.changes.change import rewind
+from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
 from airflow_bookmarks.lifecycle.state.quarantine import quarantined_files
 from airflow_bookmarks.sources.upstream.source import UpstreamSource
 from tests.ui.conftest import Visitors
@@ -168,11 +170,15 @@ def test_set_says_in_red_what_is_never_read_and_who_misses_it(visitors: Visitors
     expect(lost).to_contain_text(f"Output made from it will never reach {reader}")
 
 
+def keep_page(number: int, run: ActiveRun) -> None:
+    run.state("cursor").set(f"page {number}")
+
+
 def test_rewind_counts_values_and_leftovers_and_follows_the_next_run(visitors: Visitors, world: World) -> None:
     job, dag = "trials.kept", "trials"
     for number in (1, 2, 3):
         world.arrive(world.folder(job))
-        world.run(job, then=lambda run, page=number: run.state("cursor").set(f"page {page}"))
+        world.run(job, then=partial(keep_page, number))
     rewind(world.store, job, "2", reason="a first time, without a clean", who="op")
     dialog = begin(visitors(), job, "Rewind")
     dialog.get_by_label("Keep runs up to and including").select_option("1")
