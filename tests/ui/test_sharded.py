@@ -52,7 +52,7 @@ def test_whole_job_is_reset_in_all_of_its_shards(visitors: Visitors, world: Worl
 
     confirm(dialog, job, "Reset all shards")
 
-    expect(done(dialog)).to_contain_text(f"is made in {SHARDS} of its virtual shards: {2 * SHARDS} runs undone")
+    expect(done(dialog)).to_contain_text(f"is done in {SHARDS} of its virtual shards: {2 * SHARDS} runs undone")
     for name in names(job):
         (event,) = world.store.events(name)
         assert (event["kind"], event["who"], event["why"]) == ("reset", "admin", WHY)
@@ -98,4 +98,4 @@ def test_shards_offer_no_change_of_their_owner_alone(visitors: Visitors) -> None
 
     page = come.open(job=JOB)
 
-    expect(changes.get_by_role("button")).to_have_text(["Reset", "Rewind", "Share", "Hand over"])
+    expect(changes.get_by_role("button")).to_have_text(["Reset", "Rewind", "Backfill", "Share", "Hand over"])
