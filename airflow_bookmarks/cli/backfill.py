@@ -74,7 +74,7 @@ def plan_in_lines(told: Mapping[str, Any]) -> list[str]:
         lines.append(f"have read nothing of it, and stay: {', '.join(told['unaffected'])}")
     if told["left_out"]:
         lines.append(f"left out, and keep what they have read of it: {', '.join(told['left_out'])}")
-    lines += [f"trigger then, in this order: {_dags(told)}"] if steps else []
+    lines += [f"then trigger, in this order: {_dags(told)}"] if steps else []
     lines += [f"CAN'T GO BACK: {step['job']}: {step['refused']}" for step in steps if step["refused"] is not None]
     return [escaped(line) for line in lines]
 

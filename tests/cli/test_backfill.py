@@ -52,7 +52,7 @@ def test_plan_is_shown_before_anything_is_changed(shop: Shop, uri: str, capsys: 
     ]  # fmt: skip
     assert "in all: 6 runs undone, read again: 6 files, 12 bytes" in said
     assert "removed by the next runs: 6 published files; there is no undo after that" in said
-    assert said[-1] == "trigger then, in this order: by hand (clean, report, mail)"
+    assert said[-1] == "then trigger, in this order: by hand (clean, report, mail)"
     assert epochs(shop) == [1, 1, 1]
 
 

@@ -32,7 +32,7 @@ def shows_the_list(page: Page) -> None:
     ("body", "status", "kind", "title", "told"),
     [
         (HTML, 502, "text/html", "The server in front of Airflow can't reach it", "answered 502"),
-        ('{"jobs": [', 200, "application/json", "The answer can't be read", "no JSON"),
+        ('{"jobs": [', 200, "application/json", "The answer can't be read", "isn't JSON"),
         (HTML, 200, "text/html", "The answer can't be read", "login page"),
         ('{"jobs": {}, "total": 1}', 200, "application/json", "The answer is not what was expected", "(jobs)"),
     ],

@@ -73,7 +73,7 @@ def test_rewind_shows_what_it_would_do_and_does_that(visitors: Visitors, world: 
     expect(preview).to_contain_text("This will duplicate rows")
     assert world.store.head(job) == before, "a preview changes nothing"
     confirm(dialog, job, "Rewind to run 2")
-    expect(done(dialog)).to_contain_text(f"Rewind of job '{job}' is made")
+    expect(done(dialog)).to_contain_text(f"Rewind of job '{job}' is done")
     head, (event,) = world.store.head(job), world.store.events(job)
     assert (head.epoch, head.version) == (before.epoch + 1, before.version + 1)
     assert head.contexts["raw"].run.number == 2
@@ -193,7 +193,7 @@ def test_rewind_counts_values_and_leftovers_and_follows_the_next_run(visitors: V
     expect(answer.get_by_role("link", name=f"task kept of DAG {dag}")).to_have_attribute(
         "href", re.compile(f"/dags/{dag}/tasks/kept$")
     )
-    expect(answer.get_by_test_id("next-run")).to_have_text("Next run: No run has started since.")
+    expect(answer.get_by_test_id("next-run")).to_have_text("Next run: not started yet.")
 
     world.run(job)
 

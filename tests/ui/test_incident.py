@@ -78,7 +78,7 @@ def test_failed_job_is_found_taken_back_and_seen_to_recover_in_six_clicks(visito
     hand.type(dialog.get_by_role("textbox", name="Reason"), WHY)
     hand.type(dialog.get_by_label("Type the name of the job"), JOB)
     hand.click(dialog.get_by_role("button", name="Rewind to run 3", exact=True))
-    expect(dialog.get_by_test_id("change-answer")).to_contain_text(f"Rewind of job '{JOB}' is made")
+    expect(dialog.get_by_test_id("change-answer")).to_contain_text(f"Rewind of job '{JOB}' is done")
     assert world.store.head(JOB).contexts["raw"].run.number == 3
     assert come.barriers() == []
     hand.click(dialog.get_by_role("button", name="Close").first)

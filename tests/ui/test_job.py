@@ -336,7 +336,7 @@ def test_charts_mark_attempts_that_failed(visitors: Visitors) -> None:
     page = visitors().open(job=past.RAW, tab="charts")
     panel = page.get_by_role("tabpanel", name="Charts")
 
-    expect(panel).to_contain_text("Failed or given up, at least once: runs ")
+    expect(panel).to_contain_text("Failed or abandoned at least once: runs ")
     for title in ("Duration", "Lag"):
         failed = panel.get_by_role("figure", name=title, exact=True).locator("[data-mark=failed]")
         expect(failed).to_have_count(3)

@@ -275,8 +275,8 @@ def _note(event: str, found: Owned, person: Person, details: dict[str, Any]) -> 
 
 def _backfill_in_words(result: dict[str, Any]) -> str:
     went, dags = result["went_back"], [each["dag_id"] for each in result["dag_runs"] if each["dag_id"] is not None]
-    said = f"backfill of job {result['job']!r} is made: {', '.join(went) or 'no job'} went back"
-    return f"{said}; trigger then, in this order: {', '.join(dags)}" if dags else said
+    said = f"backfill of job {result['job']!r} is done: {', '.join(went) or 'no job'} went back"
+    return f"{said}; then trigger, in this order: {', '.join(dags)}" if dags else said
 
 
 def _details_of(spec: Change) -> dict[str, Any]:
@@ -311,6 +311,6 @@ def _in_words(result: dict[str, Any]) -> str:
     if "by_shard" in result:
         shards, same = result["shards"], result["unchanged_shards"]
         left = f"; {same} stood there already" if same else ""
-        return f"{kind} of sharded job {job!r} is made in {shards} of its virtual shards{left}: {runs}{files}"
+        return f"{kind} of sharded job {job!r} is done in {shards} of its virtual shards{left}: {runs}{files}"
     epoch = result["epoch"]["after"]
-    return f"{kind} of job {job!r} is made: {runs}{files}; it stands after run {result['to_run']}, in epoch {epoch}"
+    return f"{kind} of job {job!r} is done: {runs}{files}; it stands after run {result['to_run']}, in epoch {epoch}"

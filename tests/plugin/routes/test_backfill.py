@@ -54,7 +54,7 @@ def test_plan_is_shown_and_then_made(site: Site, chain: World, looks: None) -> N
     told = post(site, "ada", f"{CLEAN}/backfill", meant(plan, to="1", clean=True))
 
     assert f"{CLEAN}, {REPORT}, {NIGHTLY} went back" in told["said"]
-    assert "trigger then, in this order: flights, nights" in told["said"]
+    assert "then trigger, in this order: flights, nights" in told["said"]
     assert epochs(chain) == [2, 2, 2]
     assert ("bookmark.backfill", "ada") in [(row[0], row[1]) for row in audited()]
     assert {event["who"] for event in chain.store.events(NIGHTLY)} == {"ada"}

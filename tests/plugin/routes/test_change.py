@@ -109,7 +109,7 @@ def test_change_is_made_and_leaves_an_event_and_a_row_in_the_log(
 
     assert (told["change"], told["version"]) == (kind, {"before": version, "after": version + 1})
     assert (told["epoch"]["after"], told["audited"]) == (epoch + 1, True)
-    assert told["said"].startswith(f"{kind} of job '{job}' is made: ")
+    assert told["said"].startswith(f"{kind} of job '{job}' is done: ")
     assert world.store.head(job).epoch == epoch + 1
     (event,) = world.store.events(job)
     assert (event["kind"], event["who"], event["why"]) == (kind, "uma", "asked for")
@@ -131,7 +131,7 @@ def test_change_is_made_and_leaves_an_event_and_a_row_in_the_log(
 def test_change_says_what_the_next_run_removes(files: int, outputs: int, said: str) -> None:
     told = {"job": JOB, "change": "reset", "undone_run_count": 2, "files_to_clean": files, "outputs_to_clean": outputs}
     words = _in_words({**told, "epoch": {"before": 1, "after": 2}, "to_run": 0})
-    assert words == f"reset of job '{JOB}' is made: 2 runs undone{said}; it stands after run 0, in epoch 2"
+    assert words == f"reset of job '{JOB}' is done: 2 runs undone{said}; it stands after run 0, in epoch 2"
 
 
 def test_change_is_noted_as_by_somebody_logged_in_whichever_process_makes_it(

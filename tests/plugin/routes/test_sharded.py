@@ -300,7 +300,7 @@ def test_reset_takes_all_shards_back_each_with_its_event_and_one_row_in_the_log(
     told = post(site, "flo", f"{JOB}/shards/changes", meant(site, JOB, RESET))
 
     assert (told["change"], told["shards"], told["undone_run_count"], told["audited"]) == ("reset", 4, 5, True)
-    assert told["said"] == f"reset of sharded job '{JOB}' is made in 4 of its virtual shards: 5 runs undone"
+    assert told["said"] == f"reset of sharded job '{JOB}' is done in 4 of its virtual shards: 5 runs undone"
     assert kinds(world) == [["reset"]] * 4
     assert {event["who"] for shard in SHARDS for event in world.store.events(shard)} == {"flo"}
     name, owner, dag_id, _, details = audited()[-1]

@@ -81,12 +81,12 @@ function isAbort(error: unknown): boolean {
 
 function lost(error: unknown): ApiError {
   if (error instanceof DOMException && error.name === "TimeoutError") {
-    const message = "Airflow's server, or what stands in front of it, took too long to answer. Try again in a minute.";
+    const message = "Airflow's server, or a proxy in front of it, took too long to answer. Try again in a minute.";
     return new ApiError(0, message, undefined, "timeout");
   }
   if (error instanceof SyntaxError) return malformed();
   if (!navigator.onLine) {
-    const message = "This browser is offline. Check the connection; the page goes on by itself once it is back.";
+    const message = "This browser is offline. Check the connection; the page continues automatically once it is back.";
     return new ApiError(0, message, undefined, "offline");
   }
   const message = "Airflow's server could not be reached. Check the connection, then try again.";
@@ -96,12 +96,12 @@ function lost(error: unknown): ApiError {
 // Only a success is parsed as JSON or not at all.
 function malformed(): ApiError {
   const message =
-    "The answer is no JSON, so it is not Airflow's: a proxy or its login page may have answered instead. Reload the page; if that does not help, ask whoever runs what stands in front of Airflow.";
+    "The answer isn't JSON, so it isn't from Airflow: a proxy or login page may have answered instead. Reload the page; if that doesn't help, ask whoever maintains the proxy in front of Airflow.";
   return new ApiError(200, message, undefined, "malformed");
 }
 
 function unexpected(status: number, field: string): ApiError {
-  const message = `The answer is not what this page expects (${field}). Page and server may be of different versions: reload the page. If that does not help, ask whoever runs Airflow whether all of its API servers have the same version of airflow-bookmarks.`;
+  const message = `The answer is not what this page expects (${field}). The page and the server may have different versions: reload the page. If that doesn't help, ask your Airflow administrator whether all API servers have the same version of airflow-bookmarks.`;
   return new ApiError(status, message, undefined, "unexpected");
 }
 
@@ -110,7 +110,7 @@ function refused(status: number, body: unknown): ApiError {
   // A login that has run out is refused by Airflow as forbidden, under this name; what a user may not do, under another.
   if (status === 401 || refusal?.error === "Forbidden") return new ApiError(401, plain(401), refusal);
   if (refusal === undefined && GATEWAY.has(status)) {
-    const message = `The server in front of Airflow answered ${status}: it got no answer from Airflow. Airflow's API server may be starting or overloaded. Try again in a minute; if it lasts, look whether that server runs.`;
+    const message = `The server in front of Airflow answered ${status}: it got no answer from Airflow. Airflow's API server may be starting or overloaded. Try again in a minute; if it persists, check that the server is running.`;
     return new ApiError(status, message, undefined, "gateway");
   }
   return new ApiError(status, refusal?.message ?? plain(status), refusal);
@@ -125,7 +125,7 @@ function asRefusal(body: unknown): Refusal | undefined {
 
 function plain(status: number): string {
   if (status === 401) return "You are logged out. Log in to Airflow again, then reload this page.";
-  if (status === 403) return "You may not do this. Ask whoever manages access to Airflow for the permission.";
+  if (status === 403) return "You don't have permission to do this. Ask whoever manages access to Airflow.";
   return `Airflow's server answered with status ${status}. Its log says why.`;
 }
 

@@ -19,38 +19,41 @@ const BY_FAILURE: Record<Exclude<Failure, "refused">, string> = {
 const BY_NAME: Readonly<Record<string, Diagnosis>> = {
   NotInTimeError: {
     title: "The state store does not answer in time",
-    advice: "The page tries again by itself. If it lasts, whoever runs Airflow should look at the load of the store.",
+    advice:
+      "The page retries automatically. If it persists, ask your Airflow administrator to check the load on the store.",
   },
   StateCorruptError: {
     title: "The state is damaged",
-    advice: "Whoever runs Airflow should run airflow-bookmarks doctor, which says what can be mended.",
+    advice: "Ask your Airflow administrator to run airflow-bookmarks doctor, which says what can be repaired.",
   },
   StoreAccessError: {
     title: "The state store can't be used",
-    advice: "Whoever runs Airflow should check the address and credentials of the connection in [bookmarks] conn_id.",
+    advice:
+      "Ask your Airflow administrator to check the address and credentials of the connection in [bookmarks] conn_id.",
   },
   StoreThrottledError: {
     title: "The state store throttles requests",
-    advice: "Wait a minute. If it lasts, whoever runs the table should raise its capacity, or its limits.",
+    advice: "Wait a minute. If it persists, ask whoever maintains the table to raise its capacity or limits.",
   },
   StoreUnavailableError: {
     title: "The state store does not answer",
-    advice: "The page tries again by itself. If it lasts, whoever runs Airflow should check the way to the store.",
+    advice:
+      "The page retries automatically. If it persists, ask your Airflow administrator to check the network path to the store.",
   },
   TableLayoutError: {
     title: "The state store holds something else",
-    advice: "Whoever runs Airflow should check the address in the connection of [bookmarks] conn_id.",
+    advice: "Ask your Airflow administrator to check the address in the connection of [bookmarks] conn_id.",
   },
   TableMissingError: {
     title: "The state store is missing",
     advice:
-      "Whoever runs Airflow should check the address in the connection of [bookmarks] conn_id; a new store is made by airflow-bookmarks init, a lost one comes from a backup.",
+      "Ask your Airflow administrator to check the address in the connection of [bookmarks] conn_id; create a new store with airflow-bookmarks init, or restore a lost one from a backup.",
   },
 };
 
 const BY_STATUS: Readonly<Record<number, string>> = {
   401: "You are logged out",
-  403: "You may not see this",
+  403: "You don't have permission to see this",
   404: "There is no such job",
   502: "The source can't be read",
   503: "The state store does not answer",

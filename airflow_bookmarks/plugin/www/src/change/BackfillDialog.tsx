@@ -88,8 +88,8 @@ function Choice({ job, draft, onDraft }: { job: Job; draft: BackfillDraft; onDra
   return (
     <Stack gap={4}>
       <Text>
-        The job goes back, and with it each job that has read what is undone, at any distance. Each reads again what it
-        is to read again in its next run.
+        This takes the job back, together with every job downstream that has read the runs it undoes. The next run of
+        each reads that input again.
       </Text>
       <Toggle
         isOn={draft.isFromStart}
@@ -149,7 +149,7 @@ const COLUMNS = [
   { title: "Runs undone", isNumber: true },
   { title: "Read again" },
   { title: "Expected" },
-  { title: "Because of" },
+  { title: "Reason" },
 ];
 
 function Plan({ seen, draft, onDraft }: PlanProps) {

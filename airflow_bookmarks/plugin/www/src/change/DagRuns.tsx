@@ -14,7 +14,7 @@ export function DagRuns({ of }: { of: BackfillPreview["dag_runs"] }) {
           // biome-ignore lint/suspicious/noArrayIndexKey: a DAG may come twice, and the list does not change
           <List.Item key={index} wordBreak="break-word">
             {dag_id === null ? (
-              "by hand"
+              "run manually"
             ) : (
               <Link asChild colorPalette="blue" wordBreak="break-all">
                 <RouterLink to={dagPage(dag_id)}>DAG {dag_id}</RouterLink>

@@ -54,8 +54,8 @@ function What({ retry: { ctx, file } }: { retry: Retry }) {
         </>
       )}
       <Text color="fg.muted">
-        A file that still can't be parsed is set aside again if the job quarantines corrupt files; otherwise Spark reads
-        it as it does, or the run stops.
+        A file that still can't be parsed is set aside again if the job quarantines corrupt files; otherwise Spark
+        handles it as usual, or the run stops.
       </Text>
     </Stack>
   );

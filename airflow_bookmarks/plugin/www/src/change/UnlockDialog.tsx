@@ -47,8 +47,8 @@ export function UnlockDialog({ job, holder, opener, onClosed }: UnlockDialogProp
         <Alert.Content>
           <Alert.Title>That run won't be able to commit</Alert.Title>
           <Alert.Description>
-            If its driver is alive after all, it fails, and its input is read again. The next run settles what it left.
-            Without this, the next run takes over by itself once the lease has run out.
+            If its driver is alive after all, its run fails, and the input is read again. The next run finishes or
+            discards what it left. If you wait, the next run takes over automatically once the lease expires.
           </Alert.Description>
         </Alert.Content>
       </Alert.Root>

@@ -32,7 +32,7 @@ export function What({ job, picked, draft, onDraft }: WhatProps) {
       <Stack gap={4}>
         <Text>
           The job loses its bookmark and disappears from the list until it runs again. That run reads everything, and
-          run numbers continue. Jobs that read this one see that it went back. Undo restores the bookmark.
+          run numbers continue. Jobs that read this one will see it as rewound. Undo restores the bookmark.
         </Text>
         <CleanChoice
           isClean={draft.clean}

@@ -87,9 +87,9 @@ describe("a backfill", () => {
   it("is not made while a job can't go back, or none has to", () => {
     expect(lacksOf(plan([step("clean"), step("mail")]))).toEqual([]);
     expect(lacksOf(plan([step("clean"), step("mail", { refused: "is protected" })]))).toEqual([
-      "a way for mail to go back, or to leave it out",
+      "a decision on mail, which can't go back",
     ]);
-    expect(lacksOf(plan([step("clean", { stands: true })]))).toEqual(["a job to take back"]);
+    expect(lacksOf(plan([step("clean", { stands: true })]))).toEqual(["a job that has to go back"]);
   });
 });
 
@@ -102,8 +102,8 @@ describe("a plan", () => {
       "Read again: 4 files, 20 B, rows not counted",
       "Expected time: 2 min",
       "Removed: 4 files, by the next runs. This can't be undone.",
-      "Trigger then, in this order: shop",
-      "Run then by hand: mail",
+      "Then trigger, in this order: shop",
+      "Then run manually: mail",
     ]);
     expect(facts[0]?.note).toBe("unaffected: other; left out: mail");
   });
@@ -120,7 +120,7 @@ describe("a plan", () => {
   it("says where each job goes back to, and why", () => {
     expect(whereInWords(step("clean"))).toBe("run 2");
     expect(whereInWords(step("clean", { to_run: null, stands: true }))).toBe("before its first run: already there");
-    expect(becauseInWords(step("clean", { is_root: true }))).toBe("asked for");
+    expect(becauseInWords(step("clean", { is_root: true }))).toBe("requested");
     expect(becauseInWords(step("mail"))).toBe("output of undone runs");
     expect(becauseInWords(step("mail", { because: { report: 2 } }))).toBe("report (up to run 2)");
   });

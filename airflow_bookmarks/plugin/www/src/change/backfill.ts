@@ -50,8 +50,8 @@ export function backfillName(seen: Pick<BackfillPreview, "steps"> | undefined): 
 /** Say what a plan lacks to be carried out. */
 export function lacksOf({ steps }: Pick<BackfillPreview, "steps">): string[] {
   const refused = steps.filter((step) => step.refused !== null).map(({ job }) => job);
-  if (refused.length > 0) return [`a way for ${refused.join(", ")} to go back, or to leave it out`];
-  return steps.every(({ stands }) => stands) ? ["a job to take back"] : [];
+  if (refused.length > 0) return [`a decision on ${refused.join(", ")}, which can't go back`];
+  return steps.every(({ stands }) => stands) ? ["a job that has to go back"] : [];
 }
 
 /** Return a price as it was typed; undefined where it is none. */
@@ -86,8 +86,8 @@ export function backfillFactsOf(seen: BackfillPreview, price?: number): Fact[] {
     ...(removed === undefined
       ? []
       : [{ label: "Removed", says: `${removed}, by the next runs. This can't be undone.` }]),
-    ...(dags.length > 0 ? [{ label: "Trigger then, in this order", says: dags.join(", ") }] : []),
-    ...(byHand.length > 0 ? [{ label: "Run then by hand", says: byHand.join(", ") }] : []),
+    ...(dags.length > 0 ? [{ label: "Then trigger, in this order", says: dags.join(", ") }] : []),
+    ...(byHand.length > 0 ? [{ label: "Then run manually", says: byHand.join(", ") }] : []),
   ];
 }
 
@@ -109,5 +109,5 @@ export function whereInWords({ to_run: run, stands }: Pick<BackfillStep, "to_run
 export function becauseInWords({ because, is_root: isRoot }: Pick<BackfillStep, "because" | "is_root">): string {
   const upstreams = Object.entries(because).map(([job, number]) => `${job} (up to run ${number})`);
   if (upstreams.length > 0) return upstreams.join(", ");
-  return isRoot ? "asked for" : "output of undone runs";
+  return isRoot ? "requested" : "output of undone runs";
 }

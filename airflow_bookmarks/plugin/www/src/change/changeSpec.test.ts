@@ -168,7 +168,7 @@ describe("a time", () => {
   ])("%s of %s is sent in UTC", (typed, zone, value) => expect(settleTime(typed, zone)).toEqual({ value }));
   it("that the clocks of the zone skip is none", () =>
     expect(settleTime("2026-03-29T02:30", "Europe/Berlin")).toEqual({
-      lacks: "a time that there is in Europe/Berlin, where clocks skip this one",
+      lacks: "a time that exists in Europe/Berlin, where clocks skip this one",
     }));
   it.each([
     ["9999-12-31T23:30", "America/New_York"],

@@ -29,8 +29,8 @@ describe("the progress of the next run", () => {
   const next = (more: Parameters<typeof sample>[1]) =>
     progressWords([sample(5, { epoch: 2, ...more }), ...before], 2, true);
   it("is that of the newest run since the change", () => {
-    expect(progressWords(before, 2, false)).toBe("No run has started since.");
-    expect(progressWords(before, 2, true)).toBe("A run has started, and has not planned yet.");
+    expect(progressWords(before, 2, false)).toBe("not started yet.");
+    expect(progressWords(before, 2, true)).toBe("A run has started and is still planning.");
     expect(next({ state: "PLANNED" })).toBe("Run 5 has started: it reads 5 files, 5 kB.");
     expect(next({ state: "COMMITTED" })).toBe("Run 5 has read 5 files, 5 kB and is not published yet.");
     expect(next({})).toBe("Run 5 has read 5 files, 5 kB and is published.");

@@ -20,7 +20,7 @@ export function readsAgain(kind: string): boolean {
 /** Say how far the next run is. `runs` are the newest first; those after a change are of the epoch that it began. */
 export function progressWords(runs: readonly RunRow[], epoch: number, isHeld: boolean): string {
   const run = runs.find((each) => each.epoch != null && each.epoch >= epoch);
-  if (run === undefined) return isHeld ? "A run has started, and has not planned yet." : "No run has started since.";
+  if (run === undefined) return isHeld ? "A run has started and is still planning." : "not started yet.";
   const { state, error } = run;
   if (state === "PLANNED") return `Run ${run.number} has started: it reads ${sizeOf(run)}.`;
   if (state === "COMMITTED") return `Run ${run.number} has read ${sizeOf(run)} and is not published yet.`;

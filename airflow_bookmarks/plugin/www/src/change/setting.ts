@@ -53,7 +53,7 @@ export function settleTime(typed: string, zone = currentZone()): Settled<string>
   const wall = new Date(`${typed}Z`);
   if (!WALL_TIME.test(typed) || Number.isNaN(wall.getTime())) return { lacks: BOUNDS };
   const at = momentOf(wall, zone);
-  if (at === undefined) return { lacks: `a time that there is in ${zone}, where clocks skip this one` };
+  if (at === undefined) return { lacks: `a time that exists in ${zone}, where clocks skip this one` };
   // The zone may lead out of the years that the API takes.
   return [wall, at].every((each) => isOfYears1To9999(each)) ? { value: at.toISOString() } : { lacks: BOUNDS };
 }

@@ -42,8 +42,8 @@ function Broken({ what, error, onReload }: BrokenProps) {
       <Alert.Content minW={0}>
         <Alert.Title>{what} can't be shown</Alert.Title>
         <Alert.Description wordBreak="break-word">
-          An error of the page: {error.message} The job and the rest of the page are not affected. If loading this part
-          again does not help, reload the page, and tell whoever maintains airflow-bookmarks.
+          The page has an error: {error.message} The job and the rest of the page are not affected. If loading this part
+          again doesn't help, reload the page, and tell whoever maintains airflow-bookmarks.
         </Alert.Description>
       </Alert.Content>
       <Button

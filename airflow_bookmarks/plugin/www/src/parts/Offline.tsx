@@ -11,7 +11,8 @@ export function Offline() {
       <Alert.Content>
         <Alert.Title>This browser is offline</Alert.Title>
         <Alert.Description>
-          What is shown may be out of date, and changes do not arrive. The page goes on by itself once it is back.
+          What you see may be out of date, and changes can't be sent. The page continues automatically once the
+          connection is back.
         </Alert.Description>
       </Alert.Content>
     </Alert.Root>

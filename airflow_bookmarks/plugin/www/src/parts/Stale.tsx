@@ -16,7 +16,7 @@ export function Stale({ of }: { of: Shown }) {
       <Alert.Content>
         <Alert.Title>This is out of date</Alert.Title>
         <Alert.Description>
-          What is shown was read {ago(at, now)} ({inZone(at)}), and newer requests have failed.
+          You are looking at data from {ago(at, now)} ({inZone(at)}); newer requests have failed.
         </Alert.Description>
       </Alert.Content>
     </Alert.Root>

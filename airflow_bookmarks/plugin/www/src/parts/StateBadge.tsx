@@ -8,7 +8,8 @@ interface Look {
 // Colours never stand alone: the badge has the word, and explains it.
 const LOOKS: Record<string, Look> = {
   NEW: { palette: "gray", means: "no run has committed yet" },
-  IDLE: { palette: "green", means: "everything committed is published" },
+  // Not green: a job is idle after a run that failed, too. How it is, its health says.
+  IDLE: { palette: "gray", means: "everything committed is published" },
   RUNNING: { palette: "blue", means: "a run is working on the job" },
   EXPIRED: { palette: "orange", means: "a run held the job and its lease expired: the next run takes over" },
   DUE: { palette: "purple", means: "committed, but not yet published or cleaned: the next run does that first" },

@@ -8,8 +8,8 @@ export function Unjudged({ jobs }: { jobs: number | undefined }) {
     <Alert.Root status="info" role="status">
       <Alert.Indicator />
       <Alert.Title>
-        The health of {count(jobs, "more job")} is read now, for the first time. Until it is known, this list and its
-        counts go without.
+        The health of {count(jobs, "more job")} is being read for the first time. Until it is known, they are missing
+        from this list and its counts.
       </Alert.Title>
     </Alert.Root>
   );

@@ -14,3 +14,8 @@ it("a state that is known is explained", () => {
   expect(healthWords("OK")).toBe("commits as usual");
   expect(stateWords("IDLE")).toBe("everything committed is published");
 });
+
+it("a job that is idle is green by its health alone: its last attempt may have failed", () => {
+  expect([paletteOf("IDLE"), paletteOfHealth("OK")]).toEqual(["gray", "green"]);
+  expect(["NEW", "TAKEN BACK"].map(paletteOfHealth)).not.toContain("green");
+});

@@ -11,7 +11,7 @@ export function ChartTable({ measure, points }: { measure: Measure; points: read
     { title: "Run", isNumber: true },
     { title: "When" },
     { title: measure.title, isNumber: true },
-    { title: "Median before", isNumber: true },
+    { title: "Median of runs before", isNumber: true },
     { title: "Remark" },
   ];
   return (

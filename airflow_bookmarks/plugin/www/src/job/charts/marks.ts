@@ -13,7 +13,7 @@ export const MARKS: Record<Mark, MarkLook> = {
   unusual: { palette: "orange", word: "an unusual run" },
   usual: { palette: "blue", word: "the median of the runs before" },
   undone: { palette: "gray", word: "an undone run" },
-  failed: { palette: "red", word: "a run that failed, or was given up" },
+  failed: { palette: "red", word: "a run that failed or was abandoned" },
   change: { palette: "purple", word: "a change by a person" },
 };
 

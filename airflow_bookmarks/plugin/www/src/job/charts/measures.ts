@@ -118,14 +118,14 @@ function otherFigures(read: (run: RunRow) => Read): Candidate[] {
     {
       id: "rows-per-second",
       title: "Rows per second",
-      hint: "rows read, by the duration of the whole run",
+      hint: "rows read, divided by the duration of the whole run",
       value: (run) => rateOf(read(run).rows, run),
       say: (value) => `${inShort(value)}/s`,
     },
     {
       id: "bytes-per-second",
       title: "Bytes per second",
-      hint: "bytes read, by the duration of the whole run",
+      hint: "bytes read, divided by the duration of the whole run",
       value: (run) => rateOf(read(run).bytes, run),
       say: (value) => `${inBytes(value)}/s`,
     },

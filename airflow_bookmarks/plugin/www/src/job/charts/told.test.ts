@@ -30,7 +30,7 @@ describe("what is unusual in words", () => {
     ).toMatch(/; 3 more\.$/));
   it("is also said where nothing is, or where it can't be told yet", () => {
     expect(unusualInWords([point(1, near)], SAY)).toBe("No run was unusual.");
-    expect(unusualInWords([point(1)], SAY)).toContain("after 8 runs");
+    expect(unusualInWords([point(1)], SAY)).toContain("once 8 runs have a value");
   });
 });
 
@@ -52,7 +52,7 @@ describe("what the charts mark", () => {
 
   it("is said in sentences", () => {
     const said = marksInWords([failed(1), failed(1), point(1), undone(2), undone(3)], [change]);
-    expect(said.slice(0, 2)).toEqual(["Failed or given up, at least once: run 1.", "Undone: runs 2, 3."]);
+    expect(said.slice(0, 2)).toEqual(["Failed or abandoned at least once: run 1.", "Undone: runs 2, 3."]);
     expect(said[2]).toMatch(/^Changed: Rewound to run 1 \(2026-05-03 /);
   });
   it("is nothing of runs that all count", () => expect(marksInWords([point(1)], [])).toEqual([]));

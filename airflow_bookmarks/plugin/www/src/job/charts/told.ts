@@ -9,7 +9,7 @@ const MOST_NAMED = 4;
 /** Say in a sentence what is unusual in a chart, for who can't see its marks as well. */
 export function unusualInWords(points: readonly ChartPoint[], measure: Pick<Measure, "say">): string {
   if (points.every((point) => point.verdict === null)) {
-    return `What is unusual can be told after ${LEAST_BEFORE} runs with a value.`;
+    return `Unusual runs are marked once ${LEAST_BEFORE} runs have a value.`;
   }
   const unusual = points.filter((point) => point.verdict?.isUnusual).reverse();
   if (unusual.length === 0) return "No run was unusual.";
@@ -54,7 +54,7 @@ export function marksInWords(points: readonly ChartPoint[], changes: readonly Ch
   const runs = (["failed", "undone"] as const).flatMap((fate) => {
     const found = numbers(fate);
     if (found.length === 0) return [];
-    const word = fate === "failed" ? "Failed or given up, at least once" : "Undone";
+    const word = fate === "failed" ? "Failed or abandoned at least once" : "Undone";
     return [`${word}: ${found.length === 1 ? "run" : "runs"} ${inRanges(found)}.`];
   });
   const newest = [...changes].reverse();

@@ -11,10 +11,10 @@ export function GraphList({ job, graph }: { job: string; graph: Graph }) {
   return (
     <SimpleGrid columns={{ base: 1, lg: 2 }} gap={6}>
       <Section title="Upstream" hint="What this job depends on, nearest first.">
-        <Places places={upstream} none="It depends on nothing." />
+        <Places places={upstream} none="No upstream jobs or sources." />
       </Section>
       <Section title="Downstream" hint="What depends on this job, nearest first.">
-        <Places places={downstream} none="Nothing depends on it." />
+        <Places places={downstream} none="No downstream jobs." />
       </Section>
     </SimpleGrid>
   );

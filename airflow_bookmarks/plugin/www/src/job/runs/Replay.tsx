@@ -19,13 +19,13 @@ export function Replay({ job, run }: { job: string; run: RunRow }) {
           <Link asChild colorPalette="blue" wordBreak="break-all">
             <RouterLink to={logOf(run.task)}>task {run.task.task_id}</RouterLink>
           </Link>{" "}
-          in Airflow. (An operator with another bookmark_on_clear than "replay" doesn't replay it.)
+          in Airflow. (Only an operator with bookmark_on_clear="replay" replays it.)
         </Text>
       )}
       <Text>
         {run.task
-          ? "Whether that is possible, and how to do it without Airflow:"
-          : "Whether that is possible, and how:"}
+          ? "To check whether a replay is possible, and how to do it without Airflow:"
+          : "To check whether a replay is possible, and how:"}
       </Text>
       <HStack>
         <Code wordBreak="break-all">{command}</Code>
