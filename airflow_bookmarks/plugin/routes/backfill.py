@@ -4,7 +4,7 @@ They take the permission to change each job that goes back, and to look at each 
 names them all. Otherwise they take what every change takes (see `change`).
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import asdict
 from typing import Annotated, Any
 
@@ -19,7 +19,13 @@ from airflow_bookmarks.plugin.dependencies import JobName, Owned, PageRequest, P
 from airflow_bookmarks.plugin.exception_handlers import ForbiddenError
 from airflow_bookmarks.plugin.redaction import hidden_from
 from airflow_bookmarks.plugin.routes.change import answer_of, check_confirmed, note_change
-from airflow_bookmarks.plugin.schemas.backfill import BackfillBody, BackfillPreview, BackfillSpec, BackfillStepRow
+from airflow_bookmarks.plugin.schemas.backfill import (
+    BackfillBody,
+    BackfillDag,
+    BackfillPreview,
+    BackfillSpec,
+    BackfillStepRow,
+)
 from airflow_bookmarks.plugin.schemas.responses import Changed
 
 router = APIRouter(tags=["backfill"], dependencies=[Depends(same_origin)])
@@ -32,8 +38,9 @@ async def preview(request: PageRequestDep, job: JobName, spec: Annotated[Backfil
     """Say what would go back with a job, and what that takes, without changing anything."""
     found = await request.changeable_job(job)
     told = await _plan(request, found, spec)
-    await _check_rights(request, told)
-    return BackfillPreview(job=found.key, steps=[_row(step) for step in told["steps"]], **_shown(told))
+    known = await _check_rights(request, told)
+    dags = [BackfillDag(**each, is_here=each["dag_id"] in known) for each in told["dag_runs"]]
+    return BackfillPreview(job=found.key, steps=[_row(step) for step in told["steps"]], dag_runs=dags, **_shown(told))
 
 
 @router.post("/jobs/{job}/backfill")
@@ -64,8 +71,8 @@ async def _plan(request: PageRequest, found: Owned, spec: BackfillSpec) -> dict[
     return told
 
 
-async def _check_rights(request: PageRequest, told: Mapping[str, Any]) -> None:
-    """Make sure that all jobs of a plan may be looked at, and those that go back be changed.
+async def _check_rights(request: PageRequest, told: Mapping[str, Any]) -> Collection[str]:
+    """Make sure that a plan may be looked at, and its jobs be changed; return the DAGs of this Airflow.
 
     Raises:
         ForbiddenError: one may not; what may not be looked at is counted, and not named.
@@ -82,6 +89,7 @@ async def _check_rights(request: PageRequest, told: Mapping[str, Any]) -> None:
         )
     for job in going:
         await request.changeable_job(job)
+    return scope.known_dags
 
 
 def _how(spec: BackfillSpec) -> dict[str, Any]:
@@ -135,7 +143,7 @@ def _row(step: Mapping[str, Any]) -> BackfillStepRow:
 
 _SAME = (
     "refused_jobs", "undone_run_count", "read_again", "files_to_clean", "outputs_to_clean", "seconds", "unaffected",
-    "left_out", "dag_runs", "versions",
+    "left_out", "versions",
 )  # fmt: skip
 
 

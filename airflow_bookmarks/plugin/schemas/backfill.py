@@ -64,10 +64,14 @@ class BackfillStepRow(ResponseModel):
 
 
 class BackfillDag(ResponseModel):
-    """A DAG to trigger after a backfill, with the jobs that wait for it; null: they are run by no DAG."""
+    """A DAG to trigger after a backfill, with the jobs that wait for it; null: they are run by no DAG.
+
+    `is_here` tells whether this Airflow has that DAG: else somebody has to trigger it in another one.
+    """
 
     dag_id: str | None
     jobs: list[str]
+    is_here: bool
 
 
 class BackfillPreview(ResponseModel):

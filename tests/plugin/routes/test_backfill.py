@@ -60,6 +60,25 @@ def test_plan_is_shown_and_then_made(site: Site, chain: World, looks: None) -> N
     assert {event["who"] for event in chain.store.events(NIGHTLY)} == {"ada"}
 
 
+def test_plan_says_which_jobs_run_outside_this_airflow(site: Site, chain: World) -> None:
+    for job, identity in (
+        ("abroad.copy", RunIdentity("abroad/1/copy", dag_id="abroad", task_id="copy")),
+        ("notebook", RunIdentity("notebook/1")),
+    ):
+        run = ActiveRun.begin(chain.store, job, identity, chain.shop.environment)
+        chain.shop.copy(run, upstream=CLEAN)
+        run.commit()
+
+    plan = post(site, "otto", f"{CLEAN}/backfill/preview", {"to": "1"})
+
+    assert {(each["dag_id"], *each["jobs"]): each["is_here"] for each in plan["dag_runs"]} == {
+        ("flights", CLEAN, REPORT): True,
+        ("nights", NIGHTLY): True,
+        ("abroad", "abroad.copy"): False,
+        (None, "notebook"): False,
+    }
+
+
 def test_job_that_changed_since_the_plan_refuses_all_of_it(site: Site, chain: World) -> None:
     plan = post(site, "ada", f"{CLEAN}/backfill/preview", {"to": "1"})
     rewind(chain.store, NIGHTLY, 1, reason="meanwhile", who="otto")

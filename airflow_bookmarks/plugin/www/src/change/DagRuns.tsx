@@ -10,11 +10,13 @@ export function DagRuns({ of }: { of: BackfillPreview["dag_runs"] }) {
     <Box data-testid="dag-runs">
       <Text>To run these jobs now, trigger, in this order:</Text>
       <List.Root as="ol" ps={5}>
-        {of.map(({ dag_id, jobs }, index) => (
+        {of.map(({ dag_id, jobs, is_here }, index) => (
           // biome-ignore lint/suspicious/noArrayIndexKey: a DAG may come twice, and the list does not change
           <List.Item key={index} wordBreak="break-word">
             {dag_id === null ? (
               "run manually"
+            ) : !is_here ? (
+              `DAG ${dag_id}, which this Airflow doesn't have`
             ) : (
               <Link asChild colorPalette="blue" wordBreak="break-all">
                 <RouterLink to={dagPage(dag_id)}>DAG {dag_id}</RouterLink>

@@ -48,8 +48,9 @@ const plan = (steps: BackfillStep[], more: Partial<BackfillPreview> = {}): Backf
   unaffected: [],
   left_out: [],
   dag_runs: [
-    { dag_id: "shop", jobs: ["clean"] },
-    { dag_id: null, jobs: ["mail"] },
+    { dag_id: "shop", jobs: ["clean"], is_here: true },
+    { dag_id: "abroad", jobs: ["copy"], is_here: false },
+    { dag_id: null, jobs: ["mail"], is_here: false },
   ],
   versions: { clean: 4 },
   ...more,
@@ -102,7 +103,8 @@ describe("a plan", () => {
       "Read again: 4 files, 20 B, rows not counted",
       "Expected time: 2 min",
       "Removed: 4 files, by the next runs. This can't be undone.",
-      "Then trigger, in this order: shop",
+      "Then trigger, in this order: shop, abroad",
+      "In another Airflow: copy",
       "Then run manually: mail",
     ]);
     expect(facts[0]?.note).toBe("unaffected: other; left out: mail");

@@ -76,6 +76,7 @@ function costInWords(cost: number | null): string {
 export function backfillFactsOf(seen: BackfillPreview, price?: number): Fact[] {
   const removed = removedInWords(seen.files_to_clean, seen.outputs_to_clean);
   const dags = seen.dag_runs.flatMap(({ dag_id }) => (dag_id === null ? [] : [dag_id]));
+  const elsewhere = seen.dag_runs.flatMap(({ dag_id, is_here, jobs }) => (dag_id === null || is_here ? [] : jobs));
   const byHand = seen.dag_runs.flatMap(({ dag_id, jobs }) => (dag_id === null ? jobs : []));
   return [
     { label: "Jobs", says: count(seen.steps.length, "job"), ...noteOf(seen) },
@@ -87,6 +88,7 @@ export function backfillFactsOf(seen: BackfillPreview, price?: number): Fact[] {
       ? []
       : [{ label: "Removed", says: `${removed}, by the next runs. This can't be undone.` }]),
     ...(dags.length > 0 ? [{ label: "Then trigger, in this order", says: dags.join(", ") }] : []),
+    ...(elsewhere.length > 0 ? [{ label: "In another Airflow", says: elsewhere.join(", ") }] : []),
     ...(byHand.length > 0 ? [{ label: "Then run manually", says: byHand.join(", ") }] : []),
   ];
 }

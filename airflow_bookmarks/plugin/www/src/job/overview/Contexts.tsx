@@ -1,5 +1,6 @@
 import { Code, Table, Text } from "@chakra-ui/react";
 import type { Job } from "../../api/model";
+import { contextName } from "../../change/setting";
 import { Empty } from "../../parts/Empty";
 import { Mark } from "../../parts/Mark";
 import { ScrollTable } from "../../parts/ScrollTable";
@@ -25,7 +26,7 @@ export function Contexts({ contexts }: { contexts: Job["contexts"] }) {
         <ScrollTable caption="Contexts of the job" columns={COLUMNS}>
           {contexts.map((context) => (
             <Table.Row key={context.ctx}>
-              <Table.Cell fontWeight="medium">{context.ctx}</Table.Cell>
+              <Table.Cell fontWeight="medium">{contextName(context.ctx)}</Table.Cell>
               <Table.Cell>
                 <Mark mark={context.watermark} order={context.order} />
               </Table.Cell>
