@@ -65,6 +65,7 @@ _BEGIN: Mapping[DialectName, str] = {
     "mysql": "START TRANSACTION",
     "mariadb": "START TRANSACTION",
     "sqlite": "BEGIN IMMEDIATE",
+    "redshift": "BEGIN",
 }
 
 

@@ -8,6 +8,7 @@
     staging    what a script asks a sink to stage, and what it has staged
     files/     the sink of files: staged in a folder, published by moves
     jdbc/      the sink of tables: staged in a table, published by a transaction
+    redshift/  the sink of tables of Redshift: staged in files, loaded by a transaction
     delta/     the sink of Delta tables: lands by itself, in one commit of the table
     iceberg/   the sink of Iceberg tables: staged in a snapshot, brought into the table after the commit
 

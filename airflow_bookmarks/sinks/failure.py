@@ -16,8 +16,9 @@ if TYPE_CHECKING:
 JDBC_SINK = "jdbc"  # the kind of sink whose outputs are tables of a database
 DELTA_SINK = "delta"  # the kind of sink whose outputs are Delta tables
 ICEBERG_SINK = "iceberg"  # the kind of sink whose outputs are Iceberg tables
+REDSHIFT_SINK = "redshift"  # the kind of sink whose outputs are tables of Redshift, loaded through files in S3
 
-_OURS = frozenset({FILES_SINK, JDBC_SINK, DELTA_SINK, ICEBERG_SINK})
+_OURS = frozenset({FILES_SINK, JDBC_SINK, DELTA_SINK, ICEBERG_SINK, REDSHIFT_SINK})
 
 
 def own_errors(kind: str) -> AbstractContextManager[None]:

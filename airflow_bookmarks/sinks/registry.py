@@ -22,6 +22,7 @@ from airflow_bookmarks.sinks.failure import named_failure, own_errors
 from airflow_bookmarks.sinks.files.sink import FilesSink
 from airflow_bookmarks.sinks.iceberg.sink import IcebergSink
 from airflow_bookmarks.sinks.jdbc.sink import JdbcSink
+from airflow_bookmarks.sinks.redshift.sink import RedshiftSink
 from airflow_bookmarks.sinks.sink import NOT_TAKEN_BACK, CollectedSink, CommittingSink, SidewaysSink, StagedSink
 
 if TYPE_CHECKING:
@@ -353,4 +354,4 @@ def stored_root(kind: str, root: str) -> str:
     return root if kind == FilesSink.kind else f"{kind}:{root}"
 
 
-SINKS = SinkRegistry.of(FilesSink(), JdbcSink(), DeltaSink(), IcebergSink())
+SINKS = SinkRegistry.of(FilesSink(), JdbcSink(), DeltaSink(), IcebergSink(), RedshiftSink())

@@ -19,9 +19,11 @@ from airflow_bookmarks.spark.outputs.delta import land_in_delta
 from airflow_bookmarks.spark.outputs.draft import OutputDraft
 from airflow_bookmarks.spark.outputs.files import stage_files
 from airflow_bookmarks.spark.outputs.iceberg import stage_iceberg
+from airflow_bookmarks.spark.outputs.redshift import stage_copy
 from airflow_bookmarks.spark.readers.by_format import set_option
 from airflow_bookmarks.spark.readers.format import FORMATS
 from airflow_bookmarks.spark.sinks.jdbc import upsert_of
+from airflow_bookmarks.spark.sinks.redshift import CopyRequest
 from airflow_bookmarks.spark.spark_names import OF_DELTA_WRITES, WITHOUT_EFFECT, by_name, is_of_writer
 
 if TYPE_CHECKING:
@@ -266,6 +268,45 @@ class BookmarkedWriter:
                 self.mode(mode)
             self.options(**(properties or {}))
             stage_table(self._draft, url, table, before, after)
+
+    @by_own_access
+    def redshift(
+        self,
+        url: str,
+        table: str,
+        tmp_dir: str,
+        *,
+        iam_role: str | None = None,
+        copy_options: str | None = None,
+        before: str | Iterable[str] | None = None,
+        after: str | Iterable[str] | None = None,
+    ) -> None:
+        """Stage the frame in files for a table of Redshift; after the commit one COPY loads them, in one transaction.
+
+        Untried: no Redshift server has run the statements of this sink yet. Rows are appended. A table that is not
+        there is made by the first publish, and the small table `_bookmarks_copies` beside it by the first write.
+
+        Args:
+            url: "conn:<id>", or a JDBC URL without user and password: "jdbc:redshift://host:5439/dw".
+            table: "orders" or "public.orders".
+            tmp_dir: a folder in S3 that is the job's to write to and Redshift's to read: "s3://bucket/tmp".
+            iam_role: the ARN of the role under which Redshift reads it; several with commas are a chain. Default: the
+                default role of the cluster or namespace.
+            copy_options: `ACCEPTINVCHARS [AS '<letter>']`.
+            before, after: statements that the publish runs before and after the rows, in its transaction: no TRUNCATE,
+                which would commit it.
+
+        Raises:
+            OptionError: the address, the table or an option can't be used; the table lacks a column; a column has a
+                type that can't be loaded; a pause or disable run, which has no commit.
+            PublishError: Redshift can't be reached, or a later run was there.
+            MisuseError: an output of that name exists already.
+
+        Example:
+            job.write(orders, "orders").redshift("conn:dw", "public.orders", "s3://acme-tmp/redshift")
+        """
+        with self._draft.writing():
+            stage_copy(self._draft, CopyRequest(url, table, iam_role, copy_options, before, after), tmp_dir)
 
     @by_own_access
     def delta(

@@ -17,7 +17,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 from airflow_bookmarks.databases.login import DatabaseLogin
+from airflow_bookmarks.sinks.redshift.client import RedshiftClient
 from tests.databases.servers import new_database
+from tests.sinks.redshift.copy_ground import PostgresCopies
 from tests.sources.jdbc.shop import Shop
 from tests.spark.lake import rows_of
 from tools.jars import fetch
@@ -60,6 +62,8 @@ CASES: Mapping[str, Case] = {
         "SELECT id, name FROM reporting.people",
         [[(1, "Ada"), (2, "Bob")], [(2, "Bob")]],
     ),
+    # PostgreSQL is in the place of Redshift, and lets what the manifest names come by INSERT in place of COPY.
+    "databases-writing.md: Redshift": Case(ORDER, "SELECT id, amount FROM reporting.new_orders", OF_ORDERS),
     "databases-snapshots.md: Databases: comparing whole tables": Case(
         "DELETE FROM prices WHERE article = 'ink'; UPDATE prices SET price = 3 WHERE article = 'pen'",
         "SELECT article, price FROM reporting.prices",
@@ -105,6 +109,10 @@ def databases(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -
         reports.run("CREATE SCHEMA reporting")
         for name, database in (("SHOP", shop), ("CRM", shop), ("DW", reports)):
             monkeypatch.setenv(f"AIRFLOW_CONN_{name}", uri_of(database.login))
+        monkeypatch.setenv("AIRFLOW_CONN_REDSHIFT", f"redshift{uri_of(reports.login).removeprefix('postgresql')}")
+        monkeypatch.setattr(RedshiftClient, "open", PostgresCopies.open)
+        monkeypatch.setattr(RedshiftClient, "loading", PostgresCopies.loading)
+        monkeypatch.setattr(RedshiftClient, "why_not_from", PostgresCopies.why_not_from)
         yield shop, reports
 
 
@@ -122,7 +130,7 @@ def test_script_of_the_guide_does_what_it_says(
     databases: tuple[Shop, Shop], spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     (shop, reports), case = databases, CASES[name]
-    script = scripts()[name].replace("/lake/", f"{tmp_path}/lake/")
+    script = scripts()[name].replace("/lake/", f"{tmp_path}/lake/").replace("s3://acme-tmp", f"{tmp_path}/tmp")
     spark.conf.set("spark.bookmarks.job", "shop.orders")
     spark.conf.set("spark.bookmarks.store", f"sqlite:///{tmp_path}/bookmarks.db?create=true&state_uri={tmp_path}/state")
     monkeypatch.setattr(SparkSession.Builder, "getOrCreate", lambda _: spark)

@@ -27,6 +27,10 @@ STATEMENT_TABLE = "_bookmarks_statements"
 _FRAME = re.compile(r"(BEGIN|START\s+TRANSACTION|COMMIT|END)(\s+(TRANSACTION|WORK))?", re.IGNORECASE)
 _ENDS = re.compile(r"(ROLLBACK|ABORT|SAVEPOINT|RELEASE|VACUUM|PREPARE\s+TRANSACTION)\b", re.IGNORECASE)
 _COMMITS_IN_MYSQL = re.compile(r"(CREATE|DROP|ALTER|TRUNCATE|RENAME|LOCK|UNLOCK|GRANT|REVOKE|SET)\b", re.IGNORECASE)
+# Its documentation says that TRUNCATE commits. The others are refused within a transaction: after the commit of a run.
+_COMMITS_IN_REDSHIFT = re.compile(
+    r"(TRUNCATE|(CREATE|ALTER|DROP)\s+(EXTERNAL|DATABASE)|ALTER\s+TABLE\s+\S+\s+APPEND|CANCEL)\b", re.IGNORECASE
+)
 # Comments, quoted text and names, and text between dollars; then anything else up to the next sign that may begin one.
 _PIECE = re.compile(
     r"--[^\n]*|/\*.*?\*/|'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|`(?:[^`]|``)*`|\$(\w*)\$.*?\$\1\$|;|[^-/'\"`$;]+|.",
@@ -83,14 +87,21 @@ def split_statements(text: str) -> list[str]:
     return [each.strip() for each in (*found, present) if each.strip()]
 
 
+def _commits(dialect: DialectName, statement: str) -> bool:
+    if dialect == "redshift":
+        return _COMMITS_IN_REDSHIFT.match(statement) is not None
+    return is_mysql(dialect) and _COMMITS_IN_MYSQL.match(statement) is not None
+
+
 def _checked(dialect: DialectName, given: str | Iterable[str] | None) -> tuple[str, ...]:
     texts = [given] if isinstance(given, str) else list(given or ())
     statements = [each for text in texts for each in split_statements(text)]
     for statement in statements:
-        if _ENDS.match(statement) or (is_mysql(dialect) and _COMMITS_IN_MYSQL.match(statement)):
+        if _ENDS.match(statement) or _commits(dialect, statement):
+            instead = " Write DELETE FROM for it," if statement[:8].upper() == "TRUNCATE" else " Leave it out,"
             raise OptionError(
                 f"the statement {statement[:80]!r} would end the transaction in which rows are published, or commit a "
-                "part of it. Nothing was written or committed. Leave it out, or run it by itself, outside of the job."
+                f"part of it. Nothing was written or committed.{instead} or run it by itself, outside of the job."
             )
     return tuple(each for each in statements if _FRAME.fullmatch(each) is None)
 

@@ -5,12 +5,15 @@ from __future__ import annotations
 import ast
 import re
 import sys
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+from airflow_bookmarks.core.database.copy.load import options_of, role_of
+from airflow_bookmarks.core.database.script import PublishScript
+from airflow_bookmarks.core.errors import OptionError
 from airflow_bookmarks.glue.inventory.source import UNKNOWN, ScriptSource, dotted
 from airflow_bookmarks.glue.inventory.surface import (
     AT_ONCE,
@@ -26,12 +29,20 @@ from airflow_bookmarks.glue.inventory.surface import (
     PRESENT_PACKAGES,
     READ_ONLY,
     SQL_CONTEXT_MEMBERS,
+    WITHOUT_FOLDER,
     WRITTEN_AT_ONCE,
     CallForm,
     Support,
     why_absent,
 )
 
+# Options of a write that a load into Redshift checks, by their names in small letters.
+_OF_LOADS: Mapping[str, Callable[[str | None], object]] = {
+    "preactions": lambda text: PublishScript.of("redshift", text, None),
+    "postactions": lambda text: PublishScript.of("redshift", None, text),
+    "extracopyoptions": options_of,
+    "aws_iam_role": role_of,
+}
 _PATH = Path(__file__).parents[1] / "path"
 _CONTEXT_NAMES = ("glueContext", "glue_context", "gluecontext")
 _JVM = ("_jvm", "_jdf", "_jsc", "_glue_scala_context")
@@ -199,9 +210,31 @@ class _Reading:
         yield support, f"connection_type {value!r}: {note}"
 
     def _redshift(self, given: Mapping[str, ast.expr], form: CallForm) -> Iterator[tuple[Support, str]]:
-        folder = given.get("redshift_tmp_dir")
-        if form.does == "write" and folder is not None and self.source.value(folder) != "":
-            yield Support.WORD, f"redshift_tmp_dir has no effect here; if it is a table of Redshift, {AT_ONCE}"
+        if form.does != "write":
+            return
+        folder, options = given.get("redshift_tmp_dir"), self._known_options(given)
+        has_folder = "redshifttmpdir" in options or (folder is not None and self.source.value(folder) != "")
+        is_redshift = self.source.value(given.get("connection_type")) == "redshift"
+        if is_redshift and not has_folder:
+            yield Support.WORD, f"connection_type 'redshift': {WITHOUT_FOLDER}"
+        for name, check in _OF_LOADS.items() if has_folder else ():
+            value = options.get(name)
+            try:
+                check(value if isinstance(value, str) else None)
+            except OptionError as error:
+                where = "with enable" if is_redshift else "with enable, if it is a table of Redshift"
+                yield Support.WORD, f"{name}: an error {where}: {error}"
+
+    def _known_options(self, given: Mapping[str, ast.expr]) -> dict[str, object]:
+        """Return what the dicts of a write say, by names in small letters, as far as its source tells."""
+        dicts = [self.source.value(given.get(name)) for name in ("connection_options", "additional_options")]
+        return {
+            key.lower(): value
+            for each in dicts
+            if isinstance(each, dict)
+            for key, value in each.items()
+            if isinstance(key, str)
+        }
 
     def _format(self, given: Mapping[str, ast.expr]) -> Iterator[tuple[Support, str]]:
         value = self.source.value(given.get("format"))

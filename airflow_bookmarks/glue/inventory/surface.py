@@ -104,10 +104,14 @@ CONNECTIONS: dict[str, tuple[Support, str]] = {
     ),
 }
 # Databases whose tables are written outside of the commit.
-WRITTEN_AT_ONCE = frozenset({"oracle", "redshift", "sqlserver"})
+WRITTEN_AT_ONCE = frozenset({"oracle", "sqlserver"})
 AT_ONCE = (
     "rows can't be part of the commit, so with enable this is an error: spark.bookmarks.glue.writes=direct writes them "
-    "at once by JDBC (into Redshift too, without COPY), and after a crash they may come twice"
+    "at once by JDBC, and after a crash they may come twice"
+)
+WITHOUT_FOLDER = (
+    "Redshift is loaded through files, so with enable this is an error without redshift_tmp_dir (redshiftTmpDir among "
+    "the options): spark.bookmarks.glue.writes=direct writes at once by JDBC, and after a crash rows may come twice"
 )
 # Which of these can be read, and not written.
 READ_ONLY = {

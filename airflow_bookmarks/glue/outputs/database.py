@@ -10,6 +10,7 @@ from airflow_bookmarks.core.database.script import split_statements
 from airflow_bookmarks.core.errors import OptionError
 from airflow_bookmarks.databases.client import why_no_client
 from airflow_bookmarks.databases.database import open_database
+from airflow_bookmarks.databases.redshift import why_no_redshift
 from airflow_bookmarks.glue.dynamic.base import FrameBase
 from airflow_bookmarks.glue.outputs.rows import check_no_choices, rows_of, without_null_columns
 from airflow_bookmarks.spark.jdbc.reader import driver_needed, spark_url
@@ -20,15 +21,47 @@ if TYPE_CHECKING:
     from airflow_bookmarks.glue.catalogs.connections import Connection
     from airflow_bookmarks.glue.outputs.options import GivenOptions
     from airflow_bookmarks.glue.run import GlueRun
+    from airflow_bookmarks.spark.job import BookmarkedJob
 
 log = logging.getLogger(__name__)
 
 # Drivers lie on Spark's class path, and how rows are read is no matter of a write.
 _WITHOUT_EFFECT = (
     "customJdbcDriverS3Path", "customJdbcDriverClassName", "useConnectionProperties", "bulkSize", "hashfield",
-    "hashexpression", "hashpartitions",
+    "hashexpression", "hashpartitions", "aws_iam_user",
 )  # fmt: skip
-_OF_COPY = ("aws_iam_role", "aws_iam_user", "extracopyoptions")
+_DIRECTLY = (
+    "With spark.bookmarks.glue.writes=direct the script writes at once, by JDBC, and rows may come twice after a crash."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class CopyOptions:
+    """What a script says of the COPY by which Redshift is loaded; other databases have no use for it.
+
+    `folder` is `redshift_tmp_dir`, `role` is `aws_iam_role`, `more` are `extracopyoptions`; empty: not given.
+    """
+
+    folder: str = ""
+    role: str = ""
+    more: str = ""
+
+    @classmethod
+    def of(cls, given: GivenOptions, redshift_tmp_dir: str) -> Self:
+        """Return what options say, beside the argument `redshift_tmp_dir`.
+
+        Raises:
+            OptionError: one is no text.
+        """
+        folder = given.text("redshiftTmpDir", default="")
+        role, more = given.text("aws_iam_role", default=""), given.text("extracopyoptions", default="")
+        return cls(redshift_tmp_dir or folder or "", role or "", more or "")
+
+    @property
+    def given(self) -> str:
+        """The names of those that are given, for messages."""
+        named = {"redshift_tmp_dir": self.folder, "aws_iam_role": self.role, "extracopyoptions": self.more}
+        return ", ".join(name for name, value in named.items() if value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +74,7 @@ class TableOutput:
         before: statements that run before the rows, `preactions`; and `after`, `postactions`.
         ctx: the transformation_ctx; empty where there is none.
         batch_size: how many rows Spark sends at once; None: its default.
+        copy: what it says of the COPY into Redshift.
     """
 
     call: str
@@ -49,6 +83,7 @@ class TableOutput:
     after: str = ""
     ctx: str = ""
     batch_size: int | None = None
+    copy: CopyOptions = CopyOptions()
 
     @classmethod
     def of(
@@ -62,14 +97,10 @@ class TableOutput:
         name = given.text("dbtable", default=table) or given.needed("dbtable")
         before, after = given.text("preactions", default=""), given.text("postactions", default="")
         size = given.number("batchsize", least=1)
-        folder = redshift_tmp_dir or given.text("redshiftTmpDir", default="")
-        of_copy = [name for name in _OF_COPY if given.take(name) is not None]
+        copy = CopyOptions.of(given, redshift_tmp_dir)
         given.ignore(*_WITHOUT_EFFECT)
         given.warn_of_rest(run)
-        if folder or of_copy:
-            unused = ", ".join([*(["redshift_tmp_dir"] if folder else []), *of_copy])
-            log.info("%s: %s not used: rows go to the table by JDBC", given.call, unused)
-        return cls(given.call, name, before or "", after or "", ctx, None if size is None else int(size))
+        return cls(given.call, name, before or "", after or "", ctx, None if size is None else int(size), copy)
 
     @property
     def has_statements(self) -> bool:
@@ -100,16 +131,53 @@ def write_table(run: GlueRun, frame: object, connection: Connection, output: Tab
     rows = without_null_columns(rows, run, output.ctx)
     if not rows.columns:
         log.info("%s: the frame has no columns, so nothing is written to %s", output.call, output.table)
+    elif run.is_managed and connection.login.dialect == "redshift":
+        _stage_copy(run, rows, connection, output)
     elif run.is_managed:
+        _tell_of_unused(output)
         _stage(run, rows, connection, output)
     else:
+        _tell_of_unused(output)
         _write_now(run, rows, connection, output)
 
 
-def _stage(run: GlueRun, rows: DataFrame, connection: Connection, output: TableOutput) -> None:
-    job = run.job
-    if job is None:  # a managed run has one
+def _tell_of_unused(output: TableOutput) -> None:
+    if output.copy.given:
+        log.info("%s: %s not used: rows go to the table by JDBC", output.call, output.copy.given)
+
+
+def _stage_copy(run: GlueRun, rows: DataFrame, connection: Connection, output: TableOutput) -> None:
+    """Stage rows in files below redshift_tmp_dir, which one COPY loads after the commit."""
+    job, what = _job_of(run, output), f"{output.call}: rows for {output.table} can't be part of the commit"
+    if not output.copy.folder:
+        raise OptionError(
+            f"{what}: Redshift is loaded through files in S3, and no redshift_tmp_dir is given. Nothing was written or "
+            f"committed. Give a folder of S3, such as args['TempDir']. {_DIRECTLY}"
+        )
+    why_not = why_no_redshift()
+    if why_not is not None:
+        raise OptionError(f"{what}: {why_not} Nothing was written or committed. {_DIRECTLY}")
+    name = run.take_output(output.ctx or output.table, f"{connection.address}#{output.table}")
+    writer = job.write(rows, name, when_empty=None if output.has_statements else "rows")
+    writer.redshift(
+        connection.address,
+        output.table,
+        output.copy.folder,
+        iam_role=output.copy.role or None,
+        copy_options=output.copy.more or None,
+        before=output.before,
+        after=output.after,
+    )
+
+
+def _job_of(run: GlueRun, output: TableOutput) -> BookmarkedJob:
+    if run.job is None:  # a managed run has one
         raise RuntimeError(f"{output.call}: the run has no job")
+    return run.job
+
+
+def _stage(run: GlueRun, rows: DataFrame, connection: Connection, output: TableOutput) -> None:
+    job = _job_of(run, output)
     why_not = why_no_client(connection.login.dialect)
     if why_not is not None:
         raise OptionError(

@@ -89,11 +89,20 @@ WORDS = {
     ),
     "a write to Redshift": (
         'glueContext.write_dynamic_frame.from_options(a, "redshift", {"dbtable": "a"})',
+        "an error without redshift_tmp_dir",
+    ),
+    "a write to Oracle": (
+        'glueContext.write_dynamic_frame.from_options(a, "oracle", {"dbtable": "a"})',
         "can't be part of the commit",
     ),
-    "a write by a connection, with a folder for Redshift": (
-        'glueContext.write_dynamic_frame.from_jdbc_conf(a, "dw", {"dbtable": "a"}, redshift_tmp_dir=args["TempDir"])',
-        "if it is a table of Redshift",
+    "a load into Redshift after a TRUNCATE": (
+        'glueContext.write_dynamic_frame.from_jdbc_conf(a, "dw", {"preactions": "truncate table a"}, "s3://tmp/a")',
+        "Write DELETE FROM",
+    ),
+    "a load into Redshift with an option that leaves rows out": (
+        'glueContext.write_dynamic_frame.from_options(a, "redshift", '
+        '{"redshiftTmpDir": "s3://tmp/a", "extracopyoptions": "MAXERROR 10"})',
+        "extracopyoptions",
     ),
     "purge": ('glueContext.purge_s3_path("s3://lake/raw", {"retentionPeriod": 1})', "part of the commit"),
     "Spark's read": ('spark.read.parquet("s3://lake/raw")', "no bookmark"),
@@ -175,6 +184,14 @@ FINE = {
     "a ctx of a source and a transform": (
         'a = glueContext.create_dynamic_frame.from_catalog("a", "b", transformation_ctx="c")\n'
         'a.apply_mapping([], transformation_ctx="c")'
+    ),
+    "a load into Redshift": (
+        'glueContext.write_dynamic_frame.from_jdbc_conf(a, "dw", {"dbtable": "a", "aws_iam_role": args["role"], '
+        '"postactions": "begin; delete from b using a; end"}, redshift_tmp_dir=args["TempDir"])'
+    ),
+    "a load into Redshift by its options": (
+        'glueContext.write_dynamic_frame.from_options(a, "redshift", '
+        '{"dbtable": "a", "redshiftTmpDir": args["TempDir"]})'
     ),
     "Watermarks": "from scripts.helpers.watermarks import Watermarks",
 }

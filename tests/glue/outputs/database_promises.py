@@ -5,9 +5,12 @@
 
 from __future__ import annotations
 
+import datetime as dt
+import json
 import os
 import uuid
 from collections.abc import Iterator, Mapping
+from decimal import Decimal
 from typing import Any
 
 import boto3.session
@@ -25,10 +28,12 @@ from airflow_bookmarks.glue.run import forget_runs
 from airflow_bookmarks.lifecycle.protocol.failpoint import Failpoint
 from airflow_bookmarks.lifecycle.protocol.lease import RunEnvironment
 from airflow_bookmarks.lifecycle.run.environment import runs_in
+from airflow_bookmarks.sinks.redshift.client import RedshiftClient
 from airflow_bookmarks.testing.crash import SimulatedCrash
 from tests.conftest import REGION
 from tests.databases.servers import new_database
 from tests.glue.outputs.conftest import Script
+from tests.sinks.redshift.copy_ground import PostgresCopies
 from tests.spark.drivers import dies_at
 from tools.jars import fetch
 
@@ -213,3 +218,177 @@ def test_unknown_connection_names_both_places(script: Script, monkeypatch: pytes
             script.frame(ROWS, SCHEMA), "nowhere", connection_options={"dbtable": "orders"}
         )
     assert caught.type.__module__ == EntityNotFoundError.__module__
+
+
+# ---- Redshift: PostgreSQL in its place, where what a manifest names comes by INSERT instead of COPY
+
+
+@pytest.fixture
+def redshift(login: DatabaseLogin, monkeypatch: pytest.MonkeyPatch) -> DatabaseLogin:
+    """Let the connection `rs` be one of Redshift."""
+    uri = f"redshift://{login.user}:{login.password}@{login.host}:{login.port}/{login.database}"
+    monkeypatch.setenv("AIRFLOW_CONN_RS", uri)
+    monkeypatch.setattr(RedshiftClient, "open", PostgresCopies.open)
+    monkeypatch.setattr(RedshiftClient, "loading", PostgresCopies.loading)
+    monkeypatch.setattr(RedshiftClient, "why_not_from", PostgresCopies.why_not_from)
+    return login
+
+
+def load(script: Script, given: list[Any] = ROWS, schema: str = SCHEMA, **options: Any) -> None:
+    script.context.write_dynamic_frame.from_jdbc_conf(
+        script.frame(given, schema),
+        "rs",
+        connection_options={"dbtable": "public.orders", **options},
+        redshift_tmp_dir=str(script.root / "tmp"),
+        transformation_ctx="sink",
+    )
+
+
+def staged_files(script: Script) -> list[str]:
+    found = (path for path in (script.root / "tmp").rglob("*") if path.is_file())
+    return [path.name for path in found if not path.name.startswith((".", "_"))]
+
+
+def test_rows_are_loaded_into_redshift_after_the_commit_alone(script: Script, redshift: DatabaseLogin) -> None:
+    create(redshift)
+    script.begin()
+    load(script)
+    (manifest,) = (script.root / "tmp").rglob("manifest")
+    listed = [each["url"].rpartition("/")[2] for each in json.loads(manifest.read_text())["entries"]]
+    assert (sorted([*listed, "manifest"]), rows(redshift)) == (sorted(staged_files(script)), [])
+
+    script.commit()
+
+    assert (rows(redshift), staged_files(script)) == (ROWS, [])
+
+
+def test_each_type_comes_to_redshift_as_it_is(script: Script, redshift: DatabaseLogin) -> None:
+    script.spark.conf.set("spark.sql.session.timeZone", "America/New_York")
+    kinds = "a boolean, b tinyint, c smallint, d int, e bigint, f float, g double, h string, i date, j timestamp"
+    schema = f"{kinds}, k decimal(38,18), l decimal(20,0), `m``, n` string"
+    at = dt.datetime(2026, 3, 8, 7, 30, 0, 123456, tzinfo=dt.UTC)
+    text = 'it\'s "a"\\\n,'
+    values = (True, -1, 2, 3, 2**40, 0.5, 0.1, text, dt.date(1969, 2, 1), at, Decimal("1E-18"), Decimal(10) ** 19, "")
+    script.begin()
+    load(
+        script,
+        [
+            values,
+            (None,) * 13,
+            (False, 0, 0, 0, 0, 0.0, float("nan"), "", None, None, Decimal(-1234567), Decimal(0), "NULL"),
+        ],
+        schema,
+    )
+    script.commit()
+
+    found = rows(redshift, "SELECT * FROM orders ORDER BY b NULLS FIRST")
+
+    assert found[0] == (None,) * 13
+    assert found[1] == (*values[:9], at.replace(tzinfo=None), *values[10:])
+    assert (str(found[2][6]), found[2][7], found[2][10:]) == ("nan", "", (-1234567, 0, "NULL"))
+
+
+def test_merge_by_actions_is_part_of_the_load(script: Script, redshift: DatabaseLogin) -> None:
+    create(redshift, "INSERT INTO orders VALUES (1, 'old'), (9, 'kept')")
+    script.begin()
+    actions: dict[str, Any] = {
+        "dbtable": "public.stage",
+        "preactions": "drop table if exists public.stage; create table public.stage as select * from orders where 1=2;",
+        "postactions": "begin; delete from orders using stage where stage.id = orders.id; "
+        "insert into orders select * from stage; drop table stage; end;",
+    }
+    load(script, **actions)
+    script.commit()
+
+    assert rows(redshift) == [*ROWS, (9, "kept")]
+
+
+def test_next_run_loads_what_a_dead_driver_committed(script: Script, redshift: DatabaseLogin) -> None:
+    create(redshift)
+    with runs_in(lambda _: RunEnvironment(at=dies_at(Failpoint.COMMITTED))):
+        script.begin(JOB_RUN_ID="jr_1")
+        load(script)
+        with pytest.raises(SimulatedCrash):
+            script.commit()
+    assert rows(redshift) == []
+    forget_runs()
+
+    again = Script(script.spark, script.root)
+    script.spark.conf.set("spark.bookmarks.attempt", "2")
+    again.begin(JOB_RUN_ID="jr_1")
+
+    assert rows(redshift) == ROWS
+
+
+def test_password_of_redshift_is_in_no_state(script: Script, redshift: DatabaseLogin) -> None:
+    create(redshift)
+    script.begin()
+    load(script, aws_iam_role="arn:aws:iam::123456789012:role/load")
+    script.commit()
+
+    state = b"".join(path.read_bytes() for path in script.root.glob("bookmarks.db*"))
+
+    assert b"role/load" in state
+    assert redshift.password
+    assert redshift.password.encode() not in state
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        ({"preactions": "truncate table orders"}, "Write DELETE FROM"),
+        ({"extracopyoptions": "TRUNCATECOLUMNS"}, "extracopyoptions"),
+        ({"aws_iam_role": "load"}, "no ARN of a role"),
+    ],
+)
+def test_what_a_load_does_not_take_is_refused(
+    script: Script, redshift: DatabaseLogin, options: dict[str, Any], why: str
+) -> None:
+    create(redshift)
+    script.begin()
+
+    with pytest.raises(OptionError, match=why):
+        load(script, **options)
+    assert staged_files(script) == []
+
+
+def test_redshift_without_a_folder_is_refused(script: Script, redshift: DatabaseLogin) -> None:
+    create(redshift)
+    script.begin()
+
+    with pytest.raises(OptionError, match=r"no redshift_tmp_dir is given.*writes=direct"):
+        script.context.write_dynamic_frame.from_jdbc_conf(
+            script.frame(ROWS, SCHEMA), "rs", connection_options={"dbtable": "public.orders"}
+        )
+
+
+def test_redshift_is_not_loaded_from_a_folder_that_it_can_not_read(
+    script: Script, redshift: DatabaseLogin, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.undo()
+    uri = f"redshift://{redshift.user}:{redshift.password}@{redshift.host}:{redshift.port}/{redshift.database}"
+    monkeypatch.setenv("AIRFLOW_CONN_RS", uri)
+    script.begin()
+
+    with pytest.raises(OptionError, match="does not lie in S3"):
+        load(script)
+
+
+@pytest.mark.parametrize("writing", ["overwrite", "upsert"])
+def test_redshift_is_appended_to_alone(script: Script, redshift: DatabaseLogin, writing: str) -> None:
+    create(redshift)
+    run = script.begin()
+    assert run.job is not None
+    writer = run.job.write(script.spark.createDataFrame(ROWS, SCHEMA), "out")
+    writer = writer.mode("overwrite") if writing == "overwrite" else writer.upsert("id")
+
+    with pytest.raises(OptionError, match="rows are appended to a table of Redshift"):
+        writer.redshift("conn:rs", "public.orders", str(script.root / "tmp"))
+
+
+def test_other_database_is_no_redshift(script: Script, login: DatabaseLogin) -> None:
+    run = script.begin()
+    assert run.job is not None
+
+    with pytest.raises(OptionError, match="is no database of Redshift"):
+        run.job.write(script.spark.createDataFrame(ROWS, SCHEMA), "out").redshift("conn:dw", "orders", "/tmp/redshift")
