@@ -29,6 +29,10 @@ _CLIENTS: dict[DialectName, DatabaseClient] = {
     "mariadb": DatabaseClient("mariadb+pymysql", "pymysql", "mysql"),
     "sqlite": DatabaseClient("sqlite", "sqlite3", "databases"),
 }
+# How tables are written that none of these clients reaches.
+_INSTEAD: dict[DialectName, str] = {
+    "redshift": " Write to Redshift through files in S3: job.write(...).redshift(url, table, tmp_dir)."
+}
 # SQLAlchemy 1.4, which Airflow 3.0 pins, does not know psycopg 3; Airflow's provider for PostgreSQL brings psycopg2.
 _EARLIER = DatabaseClient("postgresql+psycopg2", "psycopg2", "postgresql")
 
@@ -43,7 +47,7 @@ def client_of(dialect: DialectName) -> DatabaseClient:
         raise OptionError(
             f"this package has no client of Python for a database of the kind {dialect!r}: Spark alone can ask it. So "
             "a script can read its tables; they can't be written to, nor looked at without a Spark session, on a "
-            "worker say. Nothing was read or changed."
+            f"worker say. Nothing was read or changed.{_INSTEAD.get(dialect, '')}"
         )
     client = _CLIENTS[dialect]
     _check_installed("sqlalchemy", client)

@@ -10,7 +10,7 @@ import pytest
 
 from airflow_bookmarks.core.database.dialect import DialectName
 from airflow_bookmarks.core.errors import OptionError
-from airflow_bookmarks.databases.client import client_of
+from airflow_bookmarks.databases.client import client_of, why_no_client
 from airflow_bookmarks.databases.database import open_database
 from airflow_bookmarks.databases.login import DatabaseLogin
 
@@ -58,3 +58,7 @@ def test_what_reaches_databases_is_imported_when_one_is_opened() -> None:
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, cwd=_ROOT)
 
     assert done.stdout.split() == []
+
+
+def test_write_to_redshift_is_led_to_its_own_sink() -> None:
+    assert (why_no_client("redshift") or "").endswith("job.write(...).redshift(url, table, tmp_dir).")
