@@ -111,8 +111,9 @@ chain: setup ## Play three DAGs that read each other for 20 rounds in a real Air
 	$(BIN)/python -m tests.chaos.chain --rounds 20
 
 .PHONY: mixed-chain
-mixed-chain: databases ## Play 20 rounds of files, Delta, PostgreSQL and Iceberg in a row, killed and rewound; SEED=1 repeats one
+mixed-chain: databases ## Play such a chain over files, Delta, PostgreSQL and Iceberg: in one Spark, then by DAGs; SEED=1 repeats both
 	MIXED_ROUNDS=20 MIXED_SEED=$(SEED) $(BIN)/python -m pytest -q -s -p no:xdist tests/spark/mixed_chain_promises.py
+	$(BIN)/python -m tests.chaos.chain --mixed --rounds 20 $(if $(SEED),--seed $(SEED))
 
 .PHONY: glue-scripts
 glue-scripts: databases ## Run each script for AWS Glue of tests/glue/scripts with its counts, and kill it at each point of the protocol

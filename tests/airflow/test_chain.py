@@ -1,4 +1,7 @@
-"""Three DAGs in a row in a real Airflow, with kills, a clear and a rewind. `make chain` plays 20 rounds of it."""
+"""Three DAGs in a row in a real Airflow, with kills, a clear and a rewind: over text files, and over tables.
+
+`make chain` and `make mixed-chain` play 20 rounds of it.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +9,13 @@ from pathlib import Path
 
 import pytest
 
+from airflow_bookmarks.lifecycle.protocol.failpoint import Failpoint
+from tests.chaos.chain.lineup import LineupName, lineup_below
 from tests.chaos.chain.scene import play
 from tests.chaos.chain.stage import RAW, STAGES
-from tests.chaos.chain.story import KILLS, Kind, tell
+from tests.chaos.chain.story import KILLS, Follow, Kind, tell
+from tests.databases.servers import check_installed
+from tests.spark.iceberg import skip_without_iceberg
 
 pytestmark = [
     pytest.mark.airflow,
@@ -50,3 +57,26 @@ def test_story_of_twenty_rounds_has_all_kinds_of_trouble_and_one_rewind(seed: in
     assert kinds.count(Kind.REWOUND) == 1
     assert kinds[0] is not Kind.CLEARED
     assert all(told.trouble.back < told.number for told in story[1:])
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_story_over_tables_replays_nothing_and_holds_drivers_where_they_come(seed: int) -> None:
+    lineup = lineup_below(Path("/nowhere"), LineupName.MIXED)
+    points = {stage: target.points for stage, target in lineup.targets.items()}
+    plain, mixed = tell(seed, 20), tell(seed, 20, points, replays=lineup.takes_back)
+
+    assert [told.trouble.kind for told in mixed] == [told.trouble.kind for told in plain]
+    assert not any(told.trouble.is_killed_too for told in mixed)
+    assert {told.trouble.follow for told in mixed} == {Follow.REFUSED}
+    assert not any(told.trouble.stage == "a" and told.trouble.point is Failpoint.MOVED for told in mixed)
+
+
+@pytest.mark.thorough  # the same over tables: `make mixed-chain` plays 20 rounds
+def test_each_row_is_once_in_each_table_of_a_mixed_chain(tmp_path: Path) -> None:
+    skip_without_iceberg()
+    check_installed()
+    figures = play(tmp_path / "chain", ROUNDS, SEED, lineup_name=LineupName.MIXED)
+
+    assert figures.faults == []
+    assert figures.rounds == ROUNDS
+    assert {figures.rows[stage] for stage in STAGES} == {figures.rows[RAW]}

@@ -1,6 +1,7 @@
 """The script that each stage submits: it copies the lines that are new to it.
 
-Its arguments: the folder of the chain, the stage, the DAG run, the try, and what to do where its upstream went back.
+Its arguments: the folder of the chain, its line-up, the stage, the DAG run, the try, and what to do where its upstream
+went back.
 """
 
 from __future__ import annotations
@@ -17,28 +18,30 @@ from airflow_bookmarks.lifecycle.protocol.lease import RunEnvironment
 from airflow_bookmarks.lifecycle.run.environment import runs_in
 from airflow_bookmarks.sources.upstream.rewind import OnRewind
 from airflow_bookmarks.spark import BookmarkedJob
+from tests.chaos.chain.lineup import Lineup, LineupName, lineup_below
 from tests.chaos.chain.order import Deed, Order
 from tests.chaos.chain.stage import RAW, job, upstream
+from tests.chaos.chain.target import CONTEXT
 from tests.chaos.kill import killed_at
 
 
-def main(root: Path, stage: str, dag_run: str, attempt: int, on_rewind: OnRewind) -> None:
+def main(root: Path, lineup: Lineup, stage: str, dag_run: str, attempt: int, on_rewind: OnRewind) -> None:
     """Make the run as the script of a user does, and do what this try was told."""
     order = Order.given(root, stage, dag_run, attempt)
     spark = SparkSession.builder.getOrCreate()
     with disturbed(order), BookmarkedJob(spark) as bookmarked:
-        lines = read(bookmarked, root, stage, on_rewind)
-        bookmarked.write(lines, "lines").text(f"{root}/{stage}")
+        lines = read(bookmarked, root, lineup, stage, on_rewind)
+        lineup.targets[stage].write(bookmarked, lines)
         if order is not None and order.deed is Deed.FAIL:
             raise ValueError("the last line of the block fails")
 
 
-def read(bookmarked: BookmarkedJob, root: Path, stage: str, on_rewind: OnRewind) -> DataFrame:
+def read(bookmarked: BookmarkedJob, root: Path, lineup: Lineup, stage: str, on_rewind: OnRewind) -> DataFrame:
     """Return the lines that are new to a stage."""
     before = upstream(stage)
     if before is None:
-        return bookmarked.read("new").text(f"{root}/{RAW}")
-    return bookmarked.read("new").upstream(job(before), on_rewind=on_rewind)
+        return bookmarked.read(CONTEXT).text(f"{root}/{RAW}")
+    return lineup.targets[before].read(bookmarked, job(before), on_rewind)
 
 
 def disturbed(order: Order | None) -> AbstractContextManager[None]:
@@ -61,5 +64,13 @@ def waiting_once(order: Order) -> RunEnvironment:
 
 
 if __name__ == "__main__":
-    _, chain, of_stage, of_dag_run, of_try, on_rewind = sys.argv
-    main(Path(chain), of_stage, of_dag_run, int(of_try), cast("OnRewind", on_rewind))
+    _, chain, lined_up, of_stage, of_dag_run, of_try, on_rewind = sys.argv
+    folder = Path(chain)
+    main(
+        folder,
+        lineup_below(folder, LineupName(lined_up)),
+        of_stage,
+        of_dag_run,
+        int(of_try),
+        cast("OnRewind", on_rewind),
+    )

@@ -1,4 +1,4 @@
-"""The folders of the chain and its bookmarks, and what in them is not as promised."""
+"""The targets of the chain and its bookmarks, and what in them is not as promised."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from airflow_bookmarks.core.errors import JobUnknownError
-from airflow_bookmarks.files.local import LocalFileSystem
 from airflow_bookmarks.lifecycle.inspect.pending import pending
 from airflow_bookmarks.lifecycle.inspect.runs import UNDONE, history
 from airflow_bookmarks.store.bookmark_store import BookmarkStore
+from tests.chaos.chain.lineup import Lineup
 from tests.chaos.chain.stage import RAW, STAGES, job
 from tests.chaos.chain.story import RawFile
-
-_FILES = LocalFileSystem()
+from tests.chaos.chain.target import TextFiles
 
 
 @dataclass(frozen=True, slots=True)
 class Lake:
-    """What lies below `root`: raw files, a target for each stage; and the store with the jobs of the stages."""
+    """What lies below `root`: raw files; a target for each stage; and the store with the jobs of the stages."""
 
     root: Path
+    lineup: Lineup
     store: BookmarkStore
 
     def land(self, file: RawFile) -> None:
@@ -35,17 +35,15 @@ class Lake:
         os.utime(whole, (file.seconds, file.seconds))
         whole.replace(raw / file.name)
 
-    def rows(self, folder: str) -> Counter[str]:
-        """Return the rows that a reader of a folder sees."""
-        path = self.root / folder
-        if not path.exists():
-            return Counter()
-        seen = _FILES.list(str(path), recursive=True).files.paths
-        return Counter(line for each in seen for line in Path(each).read_text().splitlines())
+    def rows(self, name: str) -> Counter[str]:
+        """Return the rows that a reader of a stage sees, or of the raw files."""
+        target = TextFiles(self.root / RAW) if name == RAW else self.lineup.targets[name]
+        return target.rows()
 
     def runs_made(self, stage: str) -> int:
         """Return how many runs a stage has committed, undone ones among them."""
-        return self.store.head(job(stage)).run_number
+        head = self.store.snapshot(job(stage)).head
+        return 0 if head is None else head.run_number
 
     def has_run_of(self, stage: str, moment: str) -> bool:
         """Whether a run of a stage that had committed by then is left; `moment` as the history has it."""
@@ -58,7 +56,7 @@ class Lake:
             seen = pending(self.store, job(stage))
         except JobUnknownError:
             return True
-        return not seen.is_known or any(context.files for context in seen.contexts)
+        return not seen.is_known or any(context.has_input for context in seen.contexts)
 
     def has_something_to_do(self, stage: str) -> bool:
         """Whether it would read something, or settle what an earlier one left."""
@@ -75,9 +73,9 @@ class Lake:
             yield from self._left_by(stage)
 
     def _left_by(self, stage: str) -> Iterator[str]:
-        staged = [path for path in self.root.glob(f"{stage}/_bookmarks/**/*") if path.is_file()]
+        staged = self.lineup.targets[stage].staged()
         if staged:
-            yield f"{stage}: {len(staged)} files are staged, the first: {staged[0]}"
+            yield f"{stage}: {len(staged)} are staged, the first: {staged[0]}"
         head = self.store.head(job(stage))
         if head.publishing is not None or head.published != head.run_number:
             yield f"{stage}: run {head.run_number} is committed, and run {head.published} published"

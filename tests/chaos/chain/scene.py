@@ -20,8 +20,9 @@ from demo.class_archive import java_options, kept_archive
 from demo.folders import Folders
 from tests.chaos.chain.api import Api, set_password
 from tests.chaos.chain.lake import Lake
+from tests.chaos.chain.lineup import LineupName, lineup_below
 from tests.chaos.chain.order import Deed, Gate, Held, Order, open_gate
-from tests.chaos.chain.stage import RAW, ROOT_VARIABLE, STAGES, TASK, from_there_on, job
+from tests.chaos.chain.stage import LINEUP_VARIABLE, RAW, ROOT_VARIABLE, STAGES, TASK, from_there_on, job, upstream
 from tests.chaos.chain.story import HOLDS, Follow, Kind, LetGo, Round, Trouble, tell
 from tests.chaos.fanout.airflow import Airflow, StuckError, running_airflow
 from tests.quick_spark import JAVA_OPTIONS
@@ -30,6 +31,7 @@ from tools.servers import dynamodb_local
 
 DAGS = Path(__file__).parent / "dags"
 _HELPS = 3  # how often a person helps a stage in one round
+_NO_REPLAY = "can't be replayed"
 
 
 @dataclass
@@ -58,7 +60,13 @@ class Figures:
         return "\n".join(f"{name:<36}{value}" for name, value in lines)
 
 
-def play(root: Path, rounds: int, seed: int, say: Callable[[str], None] = print) -> Figures:
+def play(
+    root: Path,
+    rounds: int,
+    seed: int,
+    say: Callable[[str], None] = print,
+    lineup_name: LineupName = LineupName.PLAIN,
+) -> Figures:
     """Play so many rounds, up to the first that does not end as it should; all files lie below `root`.
 
     Raises:
@@ -66,17 +74,21 @@ def play(root: Path, rounds: int, seed: int, say: Callable[[str], None] = print)
     """
     folders = Folders.make(root)
     password = set_password(folders.passwords)
-    with dynamodb_local() as endpoint, open_gate() as gate:
+    lineup = lineup_below(folders.data, lineup_name)
+    with dynamodb_local() as endpoint, open_gate() as gate, lineup.running() as more:
         uri = f"dynamodb://bookmarks?region=eu-west-1&endpoint={endpoint}"
         store = open_store(uri)
         store.init()
-        with running_airflow(folders, uri, DAGS, _settings(folders, uri, say)) as airflow:
+        settings = {**_settings(folders, uri, say), LINEUP_VARIABLE: lineup.name, **more}
+        with running_airflow(folders, uri, DAGS, settings) as airflow:
             airflow.limit_s = STUCK_S
             known = "SELECT count(*) FROM dag WHERE is_stale = 0"
             airflow.wait("the DAGs are known", lambda: airflow.count(known) == len(STAGES))
             say("Airflow runs, and knows the DAGs")
-            scene = Scene(airflow, Api(airflow.url, password), Lake(folders.data, store), gate, uri, say, Figures(seed))
-            return scene.play(tell(seed, rounds))
+            lake = Lake(folders.data, lineup, store)
+            scene = Scene(airflow, Api(airflow.url, password), lake, gate, uri, say, Figures(seed))
+            points = {stage: target.points for stage, target in lineup.targets.items()}
+            return scene.play(tell(seed, rounds, points, replays=lineup.takes_back))
 
 
 def _settings(folders: Folders, uri: str, say: Callable[[str], None]) -> dict[str, str]:
@@ -105,6 +117,7 @@ class Scene:
     say: Callable[[str], None]
     figures: Figures
     ends: dict[int, datetime] = field(default_factory=dict)  # when each round had ended
+    made: dict[str, int] = field(default_factory=dict)  # how many runs each stage had made when the round began
 
     def play(self, story: list[Round]) -> Figures:
         """Play the rounds, up to the first that does not end as it should."""
@@ -120,14 +133,15 @@ class Scene:
     def _play_round(self, told: Round) -> None:
         begun = time.monotonic()
         conf = self._take_back(told)
+        self.made = {stage: self.lake.runs_made(stage) for stage in STAGES}
         for file in told.files:
             self.lake.land(file)
         with self._trouble(told) as trouble:
             for stage in STAGES if told.begins_together else ():
-                self.api.trigger(stage, _dag_run(told.number), conf)
+                self._trigger(stage, _dag_run(told.number), conf)
             for stage in STAGES:
                 if not told.begins_together:
-                    self.api.trigger(stage, _dag_run(told.number), conf)
+                    self._trigger(stage, _dag_run(told.number), conf)
                 held = self._disturb(told, stage) if stage == trouble else None
                 self._see_through(told, stage, conf, held)
         faults = list(self.lake.faults())
@@ -140,6 +154,12 @@ class Scene:
             f"round {told.number}: {len(told.files)} files, {rows} rows; {told.trouble}; tries {tries}; "
             f"{'NOT EQUAL' if faults else 'equal'}; {time.monotonic() - begun:.0f} s"
         )
+
+    def _trigger(self, stage: str, dag_run: str, conf: Mapping[str, str]) -> None:
+        """Begin a DAG run; it knows the number that the next run of its upstream has at least in this round."""
+        before = upstream(stage)
+        more = {} if before is None else {"upstream_run": str(self.made[before] + 1)}
+        self.api.trigger(stage, dag_run, {**conf, **more})
 
     # ---- what is taken back or made again, before anything new lands
 
@@ -176,21 +196,27 @@ class Scene:
         self.api.clear(stage, dag_run, TASK)
         self._wait_for_end(stage, dag_run)
         Order.withdraw(self.lake.root)
-        if self._state(stage, dag_run) != "success":
+        if self._state(stage, dag_run) != "success" and not self._was_refused(trouble, dag_run):
             raise StuckError(f"{stage} of {dag_run} was cleared, and is {self._state(stage, dag_run)}")
         if trouble.follow is Follow.AGAIN:
             self._rewind(from_there_on(stage)[1:], number - 1)
+
+    def _was_refused(self, trouble: Trouble, dag_run: str) -> bool:
+        """Whether the task failed because its run can't be replayed, in a story where that is so."""
+        return trouble.follow is Follow.REFUSED and self.airflow.has_logged(trouble.stage, dag_run, TASK, _NO_REPLAY)
 
     def _rewind(self, stages: tuple[str, ...], number: int) -> None:
         """Take stages back to where they were when a round had ended, the last one first; 0: before the first round.
 
         Where none of the runs of that time is left, back to the beginning: what was undone since is to be read again.
+        What they wrote is removed; where it can't be told apart it stays, and what is read again replaces it.
         """
+        clean = ["--clean"] if self.lake.lineup.takes_back else []
         moment = to_text(self.ends[number]) if number else None
         for stage in reversed(stages):
             is_left = moment is not None and self.lake.has_run_of(stage, moment)
             verb = ["rewind", job(stage), "--to", moment] if moment and is_left else ["reset", job(stage)]
-            command = [str(Path(sys.executable).with_name("airflow-bookmarks")), *verb, "--clean", "--yes"]
+            command = [str(Path(sys.executable).with_name("airflow-bookmarks")), *verb, *clean, "--yes"]
             settings = {**self.airflow.settings, STORE_VARIABLE: self.store_uri}
             session.run([*command, "--reason", f"as after round {number}"], settings)
 
@@ -286,7 +312,7 @@ class Scene:
             self.api.clear(stage, dag_run, TASK)
             return dag_run
         again = f"{_dag_run(told.number)}-again-{number}"
-        self.api.trigger(stage, again, conf)
+        self._trigger(stage, again, conf)
         return again
 
     def _wait_for_end(self, stage: str, dag_run: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 STAGES = ("a", "b", "c")  # a reads raw files, b what a has published, c what b has
 TASK = "copy"
 ROOT_VARIABLE = "CHAIN_ROOT"  # in the environment of Airflow: the folder below which the stages read and write
+LINEUP_VARIABLE = "CHAIN_LINEUP"  # and the line-up of their targets
 RAW = "raw"
 
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from random import Random
 
 from airflow_bookmarks.lifecycle.protocol.failpoint import Failpoint
 from tests.chaos.chain.stage import STAGES
 
+Points = Mapping[str, Sequence[Failpoint]]
+ALL_POINTS: Points = dict.fromkeys(STAGES, tuple(Failpoint))
 _LAST_HOUR_S = 3600
 _FIRST_TIME = 1_700_000_000  # of the files: seconds since 1970
 
@@ -44,6 +46,7 @@ class Follow(StrEnum):
 
     KEEP = "those behind keep what they have read"  # on_rewind="ignore": the rows are the same
     AGAIN = "those behind are rewound too"  # with their output removed, so that they read it again
+    REFUSED = "the replay is refused"  # and all stays as it is
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,12 +104,26 @@ class Round:
     helps_by_clearing: bool
 
 
-def tell(seed: int, rounds: int) -> list[Round]:
-    """Return the story of so many rounds, three at least; the chain is rewound once, in the middle."""
+def tell(seed: int, rounds: int, points: Points = ALL_POINTS, *, replays: bool = True) -> list[Round]:
+    """Return the story of so many rounds, three at least; the chain is rewound once, in the middle.
+
+    Args:
+        seed: of all that is random.
+        rounds: how many.
+        points: those to which the drivers of each stage come.
+        replays: whether a run that has finished is made again where its task is cleared. Else that is refused: rows of
+            a table don't tell which run has written them.
+    """
     random = Random(seed)
     rewound = rounds // 2 + 1
     kinds = _kinds(random, rounds, rewound)
-    return [_round(random, number, kind) for number, kind in enumerate(kinds, 1)]
+    story = [_round(random, number, kind, points) for number, kind in enumerate(kinds, 1)]
+    return story if replays else [replace(told, trouble=_refused(told.trouble)) for told in story]
+
+
+def _refused(trouble: Trouble) -> Trouble:
+    """Return a trouble as it is where nothing is replayed: no driver begins, so none is killed."""
+    return replace(trouble, follow=Follow.REFUSED, is_killed_too=False)
 
 
 def _kinds(random: Random, rounds: int, rewound: int) -> list[Kind]:
@@ -125,15 +142,16 @@ def _dealt(random: Random) -> Iterator[Kind]:
         yield from random.sample(deck, len(deck))
 
 
-def _round(random: Random, number: int, kind: Kind) -> Round:
+def _round(random: Random, number: int, kind: Kind, points: Points) -> Round:
     files = tuple(_file(random, number, place) for place in range(random.randint(1, 3)))
     most = number - 2 if kind is Kind.REWOUND else number - 1
+    stage = random.choice(STAGES)
     trouble = Trouble(
         kind=kind,
-        stage=random.choice(STAGES),
-        point=random.choice([*Failpoint]),
+        stage=stage,
+        point=random.choice(points[stage]),
         let_go=random.choice([*LetGo]),
-        follow=random.choice([*Follow]),
+        follow=random.choice([Follow.KEEP, Follow.AGAIN]),
         back=random.randint(1, max(1, min(3, most))),
         is_killed_too=random.random() < 0.5,
     )

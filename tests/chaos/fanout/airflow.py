@@ -135,7 +135,12 @@ class Airflow:
         """Return the number of the newest triggerer; 0 where there was none yet."""
         return self.count("SELECT coalesce(max(id), 0) FROM job WHERE job_type = 'TriggererJob'")
 
-    # ---- what the triggerers have logged
+    # ---- what was logged
+
+    def has_logged(self, dag_id: str, dag_run: str, task_id: str, words: str) -> bool:
+        """Whether a try of a task has logged these words."""
+        folder = self.folders.logs / "airflow" / f"dag_id={dag_id}" / f"run_id={dag_run}" / f"task_id={task_id}"
+        return any(words in log.read_text(errors="replace") for log in folder.glob("*.log"))
 
     def started_in(self, triggerer: int) -> set[str]:
         """Return the tasks whose triggers a triggerer has started; one that fires at once may leave no log."""
