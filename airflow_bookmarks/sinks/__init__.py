@@ -5,6 +5,7 @@
     failure    what a user's own sink raises, with the output that it failed for
     entry      the output as a commit stores it, built from what was staged
     clean      what a clean removes, as it is stored, and the sinks that can be cleaned
+    reaching   open the database of an address, and say what stays as it is where that fails
     staging    what a script asks a sink to stage, and what it has staged
     files/     the sink of files: staged in a folder, published by moves
     jdbc/      the sink of tables: staged in a table, published by a transaction

@@ -94,7 +94,7 @@ class TokenRow:
     @property
     def id(self) -> str:
         """What tells the output from any other."""
-        return f"{self.name.job}_{self.name.output}"
+        return self.name.output_id
 
     @property
     def _table(self) -> str:

@@ -56,6 +56,11 @@ class StageName:
             return None
         return cls(match[1], RunKey(int(match[2]), int(match[3])), match[4], match[5] is not None)
 
+    @property
+    def output_id(self) -> str:
+        """What tells the output from any other, whichever run it is of: the key of its row of fences."""
+        return f"{self.job}_{self.output}"
+
     def __str__(self) -> str:
         loading = _LOADING if self.is_loading else ""
         return f"_bm_{self.job}_{self.key.number}_{self.key.fence}_{self.output}{loading}"

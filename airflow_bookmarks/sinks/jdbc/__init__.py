@@ -1,7 +1,6 @@
 """The sink of tables: rows in a stage table of the same database, brought into the target by one transaction.
 
 place         where an output is staged and what it goes to, as state keeps it
-reaching      open the database of an address, and say what stays as it is where that fails
 columns       what the target takes of a frame, before anything is staged
 loading       the stage table while a driver loads it: made, sealed, counted
 publish       the transaction

@@ -17,14 +17,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from airflow_bookmarks.core.database import catalog, publish_sql
-from airflow_bookmarks.core.database.publish_sql import TokenRow
+from airflow_bookmarks.core.database.publish_sql import TokenRow, wait_at_most
 from airflow_bookmarks.core.database.script import DigestRow
 from airflow_bookmarks.core.database.sink_table import SinkTable
 from airflow_bookmarks.core.errors import DatabaseError, OptionError, PublishError, SourceError
 from airflow_bookmarks.core.text.count import counted
 from airflow_bookmarks.sinks.jdbc.columns import FrameColumns
 from airflow_bookmarks.sinks.jdbc.publish import check_keys
-from airflow_bookmarks.sinks.jdbc.reaching import alone
 
 if TYPE_CHECKING:
     from airflow_bookmarks.databases.database import Database
@@ -281,3 +280,15 @@ def _create_beside(database: Database, statement: str, table: SinkTable) -> None
     except DatabaseError:
         if not database.rows(catalog.columns_query(database.dialect, table)):
             raise
+
+
+def alone(database: Database, statement: str, seconds: int) -> None:
+    """Run a statement that needs a table for itself, and wait so many seconds at most for others to leave it.
+
+    Raises:
+        DatabaseError: the database refuses it; with a code of `publish_sql.WAITED_IN_VAIN`, others are still there.
+    """
+    with database.transaction():
+        for before in wait_at_most(database.dialect, seconds):
+            database.execute(before)
+        database.execute(statement)

@@ -30,7 +30,7 @@ from airflow_bookmarks.core.database.script import DigestRow
 from airflow_bookmarks.core.database.sink_table import SinkTable
 from airflow_bookmarks.core.errors import DatabaseError, SourceError
 from airflow_bookmarks.core.text.count import counted
-from airflow_bookmarks.sinks.jdbc.reaching import reached
+from airflow_bookmarks.sinks.reaching import reached
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence

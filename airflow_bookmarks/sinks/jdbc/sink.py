@@ -18,9 +18,10 @@ from airflow_bookmarks.databases.address import DatabaseAddress
 from airflow_bookmarks.sinks.examined import ExaminedSink, SinkDifference
 from airflow_bookmarks.sinks.failure import JDBC_SINK
 from airflow_bookmarks.sinks.jdbc.examination import differences, is_unpublished
+from airflow_bookmarks.sinks.jdbc.loading import alone
 from airflow_bookmarks.sinks.jdbc.place import StagePlace, StagingSchema, TableTarget
 from airflow_bookmarks.sinks.jdbc.publish import StagedTable, TablePublication
-from airflow_bookmarks.sinks.jdbc.reaching import alone, reached
+from airflow_bookmarks.sinks.reaching import reached
 from airflow_bookmarks.sinks.staging import stats_of
 
 if TYPE_CHECKING:

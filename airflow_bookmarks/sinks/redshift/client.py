@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Protocol
 
-from airflow_bookmarks.core.errors import DatabaseError, LookRefusedError, OptionError, SourceError
-from airflow_bookmarks.databases.access import login_at
 from airflow_bookmarks.databases.redshift import open_redshift
 from airflow_bookmarks.files.filesystem import store_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from airflow_bookmarks.core.database.copy.load import CopyLoad
-    from airflow_bookmarks.core.errors import BookmarkError
-    from airflow_bookmarks.databases.access import DatabaseAccess
-    from airflow_bookmarks.databases.address import DatabaseAddress
     from airflow_bookmarks.databases.database import Database
     from airflow_bookmarks.databases.login import DatabaseLogin
 
@@ -59,37 +53,3 @@ class RedshiftClient:
     def loading(self, load: CopyLoad, name: str) -> Sequence[str]:
         """See `CopyClient.loading`."""
         return [load.copy(name)]
-
-
-@contextmanager
-def opened(
-    client: CopyClient, login: DatabaseLogin, then: str, raised: type[BookmarkError] = SourceError
-) -> Iterator[Database]:
-    """Open the database of a login for the block; `then` says what stays as it is where that fails.
-
-    Raises:
-        BookmarkError: one of the class `raised`: it can't be opened, or fails within the block.
-    """
-    try:
-        with client.open(login) as database:
-            yield database
-    except DatabaseError as error:
-        raise raised(f"{error} {then}") from error
-
-
-@contextmanager
-def found(client: CopyClient, databases: DatabaseAccess, address: DatabaseAddress, then: str) -> Iterator[Database]:
-    """Open the database of an address for the block; see `opened`.
-
-    Raises:
-        LookRefusedError: this process may not look there.
-        SourceError: no login is found, or the database fails within the block.
-    """
-    try:
-        login = login_at(databases, address)
-    except LookRefusedError:
-        raise
-    except (DatabaseError, OptionError) as error:
-        raise SourceError(f"{error} {then}") from error
-    with opened(client, login, then) as database:
-        yield database

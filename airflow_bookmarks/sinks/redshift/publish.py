@@ -25,7 +25,7 @@ from airflow_bookmarks.core.database.publish_sql import ENDED_FOR_OTHERS
 from airflow_bookmarks.core.errors import DatabaseError, SourceError
 from airflow_bookmarks.core.text.count import counted
 from airflow_bookmarks.databases.redshift import SERIALIZATION
-from airflow_bookmarks.sinks.redshift.client import found
+from airflow_bookmarks.sinks.reaching import reached
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -68,7 +68,7 @@ class CopyPublication:
         target, place = self.staged.target, self.staged.place
         stays = f"Nothing of it was published to {target}, and its files stay in {place}."
         try:
-            with found(self.client, self.databases, target.address, stays) as database:
+            with reached(self.databases, target.address, stays, self.client.open) as database:
                 return self._committed(database)
         except SourceError as error:
             cause = error.__cause__
@@ -77,7 +77,7 @@ class CopyPublication:
             lost = cause
         # The reply may be lost of what was done.
         unknown = f"Whether it was published to {target} is not known; the next publish finds out."
-        with found(self.client, self.databases, target.address, unknown) as database:
+        with reached(self.databases, target.address, unknown, self.client.open) as database:
             rows = self._rows_before(database)
         if rows is None:
             raise SourceError(f"{lost} It was asked again. {stays}") from lost

@@ -17,7 +17,8 @@ from airflow_bookmarks.databases.access import EnvironmentAccess
 from airflow_bookmarks.databases.address import DatabaseAddress
 from airflow_bookmarks.sinks.failure import REDSHIFT_SINK
 from airflow_bookmarks.sinks.files.changes import HEAD_STAGING, staged_folders
-from airflow_bookmarks.sinks.redshift.client import RedshiftClient, found
+from airflow_bookmarks.sinks.reaching import reached
+from airflow_bookmarks.sinks.redshift.client import RedshiftClient
 from airflow_bookmarks.sinks.redshift.place import CopyRoot, StagedCopy
 from airflow_bookmarks.sinks.redshift.publish import CopyPublication
 from airflow_bookmarks.sinks.sink import StagedSink
@@ -80,7 +81,7 @@ class RedshiftSink(StagedSink):
             return True
         staged = StagedCopy.of(output)
         schema = staged.target.schema
-        with found(self.client, self._databases, staged.target.address, "Nothing was changed.") as database:
+        with reached(self._databases, staged.target.address, "Nothing was changed.", self.client.open) as database:
             if not _is_there(database, schema):
                 return False
             with database.transaction():
@@ -99,7 +100,7 @@ class RedshiftSink(StagedSink):
         """
         place = CopyRoot.of_root(territory, root)
         stays = f"What runs of job {territory.job!r} have staged there stays, and the next run sweeps it."
-        with found(self.client, self._databases, place.address, stays) as database:
+        with reached(self._databases, place.address, stays, self.client.open) as database:
             if _is_there(database, place.schema):
                 with database.transaction():
                     database.execute(lock_copies(place.schema))

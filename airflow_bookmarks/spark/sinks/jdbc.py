@@ -17,7 +17,7 @@ from airflow_bookmarks.databases.address import DatabaseAddress
 from airflow_bookmarks.sinks.failure import JDBC_SINK
 from airflow_bookmarks.sinks.jdbc.loading import TableLoad, resolved
 from airflow_bookmarks.sinks.jdbc.place import StagePlace, TableTarget
-from airflow_bookmarks.sinks.jdbc.reaching import entered
+from airflow_bookmarks.sinks.reaching import entered
 from airflow_bookmarks.sinks.staging import Mode, Staged, StagingRequest
 from airflow_bookmarks.spark.features import tells_observations
 from airflow_bookmarks.spark.jdbc.reader import driver_needed, spark_url

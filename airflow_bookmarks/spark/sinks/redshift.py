@@ -15,7 +15,8 @@ from airflow_bookmarks.core.database.sink_table import SinkTable
 from airflow_bookmarks.core.errors import OptionError, PublishError
 from airflow_bookmarks.databases.address import DatabaseAddress
 from airflow_bookmarks.sinks.failure import REDSHIFT_SINK
-from airflow_bookmarks.sinks.redshift.client import CopyClient, RedshiftClient, opened
+from airflow_bookmarks.sinks.reaching import entered
+from airflow_bookmarks.sinks.redshift.client import CopyClient, RedshiftClient
 from airflow_bookmarks.sinks.redshift.place import CopyTarget, name_of, rows_folder
 from airflow_bookmarks.sinks.redshift.staging import CopyStaging, with_schema
 from airflow_bookmarks.sinks.staging import Staged, StagingRequest
@@ -84,7 +85,7 @@ class RedshiftTable:
         script = PublishScript.of("redshift", request.before, request.after)
         role, options = role_of(request.role), options_of(request.options)
         columns = _columns_of(what, frame)
-        with opened(client, login, _left(what), PublishError) as database:
+        with entered(login, _left(what), PublishError, client.open) as database:
             table = with_schema(database, SinkTable.parse(request.table))
             target = CopyTarget(address, table, columns, role, options, script)
             CopyStaging(what, target).check(database)
@@ -112,10 +113,10 @@ class RedshiftTable:
             raise PublishError(f"{self.what}: {place!r} is no staging folder. {_LEFT}")
         self.target.load(place, rows=1).copy(str(name))  # what can't be named shows here, and not after the commit
         staging, token = CopyStaging(self.what, self.target), CopyToken(self.target.schema, name)
-        with opened(self.client, self.login, _left(self.what), PublishError) as database:
+        with entered(self.login, _left(self.what), PublishError, self.client.open) as database:
             staging.create(database, token, label)
         listed, rows = self._written(frame, files, rows_folder(place))
-        with opened(self.client, self.login, _left(self.what), PublishError) as database:
+        with entered(self.login, _left(self.what), PublishError, self.client.open) as database:
             staging.seal(database, files, token, place, listed, rows)
         size = sum(size for _, size in listed)
         return Staged((), rows=rows, schema=frame.schema.json(), figures={"files": len(listed), "bytes": size})

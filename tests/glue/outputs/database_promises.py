@@ -9,7 +9,7 @@ import datetime as dt
 import json
 import os
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from decimal import Decimal
 from typing import Any
 
@@ -76,6 +76,23 @@ def write(script: Script, given: list[Any] = ROWS, **options: Any) -> None:
         redshift_tmp_dir="s3://tmp/",
         transformation_ctx="sink",
     )
+
+
+def settled_by_the_next_run(script: Script, login: DatabaseLogin, write_rows: Callable[[], None]) -> None:
+    """Let a driver die after its commit: no row is there, and the begin of the next run publishes them all."""
+    with runs_in(lambda _: RunEnvironment(at=dies_at(Failpoint.COMMITTED))):
+        script.begin(JOB_RUN_ID="jr_1")
+        write_rows()
+        with pytest.raises(SimulatedCrash):
+            script.commit()
+    assert rows(login) == []
+    forget_runs()
+
+    again = Script(script.spark, script.root)
+    script.spark.conf.set("spark.bookmarks.attempt", "2")
+    again.begin(JOB_RUN_ID="jr_1")
+
+    assert rows(login) == ROWS
 
 
 def test_rows_appear_after_the_commit_alone(script: Script, login: DatabaseLogin) -> None:
@@ -155,19 +172,13 @@ def test_next_run_publishes_what_a_dead_driver_committed_to_a_connection(
     else:
         monkeypatch.setenv("AIRFLOW_CONN_DW", f"{os.environ['AIRFLOW_CONN_DW'].rpartition('/')[0]}/postgres")
         options["database"] = login.database
-    with runs_in(lambda _: RunEnvironment(at=dies_at(Failpoint.COMMITTED))):
-        script.begin(JOB_RUN_ID="jr_1")
-        script.context.write_dynamic_frame.from_jdbc_conf(script.frame(ROWS, SCHEMA), name, connection_options=options)
-        with pytest.raises(SimulatedCrash):
-            script.commit()
-    assert rows(login) == []
-    forget_runs()
-
-    again = Script(script.spark, script.root)
-    script.spark.conf.set("spark.bookmarks.attempt", "2")
-    again.begin(JOB_RUN_ID="jr_1")
-
-    assert rows(login) == ROWS
+    settled_by_the_next_run(
+        script,
+        login,
+        lambda: script.context.write_dynamic_frame.from_jdbc_conf(
+            script.frame(ROWS, SCHEMA), name, connection_options=options
+        ),
+    )
 
 
 def test_url_with_a_login_is_a_connection_of_this_process(script: Script, login: DatabaseLogin) -> None:
@@ -305,19 +316,7 @@ def test_merge_by_actions_is_part_of_the_load(script: Script, redshift: Database
 
 def test_next_run_loads_what_a_dead_driver_committed(script: Script, redshift: DatabaseLogin) -> None:
     create(redshift)
-    with runs_in(lambda _: RunEnvironment(at=dies_at(Failpoint.COMMITTED))):
-        script.begin(JOB_RUN_ID="jr_1")
-        load(script)
-        with pytest.raises(SimulatedCrash):
-            script.commit()
-    assert rows(redshift) == []
-    forget_runs()
-
-    again = Script(script.spark, script.root)
-    script.spark.conf.set("spark.bookmarks.attempt", "2")
-    again.begin(JOB_RUN_ID="jr_1")
-
-    assert rows(redshift) == ROWS
+    settled_by_the_next_run(script, redshift, lambda: load(script))
 
 
 def test_password_of_redshift_is_in_no_state(script: Script, redshift: DatabaseLogin) -> None:

@@ -137,7 +137,7 @@ class CopyToken:
     @property
     def id(self) -> str:
         """What tells the output from any other."""
-        return f"{self.name.job}_{self.name.output}"
+        return self.name.output_id
 
     @property
     def fence(self) -> int:

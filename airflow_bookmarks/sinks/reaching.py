@@ -5,13 +5,12 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from airflow_bookmarks.core.database.publish_sql import wait_at_most
 from airflow_bookmarks.core.errors import DatabaseError, LookRefusedError, OptionError, SourceError
 from airflow_bookmarks.databases.access import login_at
 from airflow_bookmarks.databases.database import open_database
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from airflow_bookmarks.core.errors import BookmarkError
     from airflow_bookmarks.databases.access import DatabaseAccess
@@ -21,8 +20,15 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def reached(databases: DatabaseAccess, address: DatabaseAddress, then: str) -> Iterator[Database]:
+def reached(
+    databases: DatabaseAccess,
+    address: DatabaseAddress,
+    then: str,
+    connect: Callable[[DatabaseLogin], Database] = open_database,
+) -> Iterator[Database]:
     """Open the database of an address for the block; `then` says what stays as it is where that fails.
+
+    `connect` opens the database of a login; default: by SQLAlchemy.
 
     Raises:
         LookRefusedError: this process may not look there.
@@ -34,31 +40,24 @@ def reached(databases: DatabaseAccess, address: DatabaseAddress, then: str) -> I
         raise
     except (DatabaseError, OptionError) as error:
         raise SourceError(f"{error} {then}") from error
-    with entered(login, then) as database:
+    with entered(login, then, connect=connect) as database:
         yield database
 
 
 @contextmanager
-def entered(login: DatabaseLogin, then: str, raised: type[BookmarkError] = SourceError) -> Iterator[Database]:
+def entered(
+    login: DatabaseLogin,
+    then: str,
+    raised: type[BookmarkError] = SourceError,
+    connect: Callable[[DatabaseLogin], Database] = open_database,
+) -> Iterator[Database]:
     """Open the database of a login for the block; see `reached`.
 
     Raises:
         BookmarkError: one of the class `raised`: the database can't be opened, or fails within the block.
     """
     try:
-        with open_database(login) as database:
+        with connect(login) as database:
             yield database
     except DatabaseError as error:
         raise raised(f"{error} {then}") from error
-
-
-def alone(database: Database, statement: str, seconds: int) -> None:
-    """Run a statement that needs a table for itself, and wait so many seconds at most for others to leave it.
-
-    Raises:
-        DatabaseError: the database refuses it; with a code of `publish_sql.WAITED_IN_VAIN`, others are still there.
-    """
-    with database.transaction():
-        for before in wait_at_most(database.dialect, seconds):
-            database.execute(before)
-        database.execute(statement)
