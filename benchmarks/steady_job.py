@@ -68,7 +68,7 @@ class SteadyJob:
         try:
             self._read_and_stage(run, number, files or _LOCAL)
             before_commit()
-        except BaseException as error:
+        except BaseException as error:  # an interrupt, too: the next run would wait for the end of the lease
             run.abort(str(error))
             raise
         return run.commit()

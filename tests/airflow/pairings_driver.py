@@ -19,6 +19,7 @@ from airflow_bookmarks.lifecycle.run.replay import ReplayRun
 from airflow_bookmarks.lifecycle.run.session import RunSession
 from airflow_bookmarks.sources.upstream.rewind import OnRewind
 from airflow_bookmarks.store.bookmark_store import open_store
+from tests.aborting import aborted_on_error
 from tests.chaos.real.driver import say_to_file
 from tests.chaos.real.order import Order
 from tests.lifecycle.shop import Shop
@@ -39,12 +40,9 @@ def drive(order: Order, settings: Settings) -> None:
         run = ReplayRun.begin_replay(store, job, identity, shop.environment, int(settings.replay))
     upstream = next(iter(settings.upstreams()), None)
     on_rewind = cast(OnRewind, os.environ.get(ON_REWIND_VARIABLE, "fail"))
-    try:
+    with aborted_on_error(run):
         shop.copy(run, upstream=upstream, on_rewind=on_rewind)
         run.commit()
-    except BaseException as error:
-        run.abort(f"{type(error).__name__}: {error}")
-        raise
 
 
 def drive_spark(order: Order) -> None:

@@ -60,7 +60,7 @@ class Script:
         job.init(self.name, {"job_bookmark_option": f"job-bookmark-{option}"})
         try:
             found = body(context)
-        except BaseException:
+        except BaseException:  # a simulated death and SystemExit are no Exception
             end_of_process()  # as that of the script's process, which ends here
             raise
         job.commit()

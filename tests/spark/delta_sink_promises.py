@@ -1064,7 +1064,7 @@ def test_driver_that_is_overtaken_while_it_writes_lands_nothing(lake: Lake, tabl
             job.write(frame, "out").delta(table.path)
             try:
                 job.commit()
-            except BaseException as error:
+            except BaseException as error:  # a simulated death is no Exception
                 errors.append(error)
                 raise
 

@@ -21,6 +21,7 @@ from airflow_bookmarks.sinks.staging import Mode, Staged, StagingRequest, collec
 from airflow_bookmarks.sources.files.planner import FileSource
 from airflow_bookmarks.store.backends import dynamodb
 from airflow_bookmarks.store.bookmark_store import BookmarkStore, open_store
+from tests.aborting import aborted_on_error
 from tests.chaos.kill import kill_hook
 from tests.chaos.real.order import CTX, JOB, OUTPUT, STARTED, WAITING, CommitPath, Order
 from tests.chaos.real.rows import KIND, RowSink
@@ -109,16 +110,13 @@ def stage_files(order: Order, run: ActiveRun, planned: FilePlan) -> None:
 def drive(order: Order) -> None:
     """Make the run, as a script with a `with` block does: an exception aborts it."""
     run = begin(order)
-    try:
+    with aborted_on_error(run):
         planned = plan(order, run)
         if order.path is CommitPath.BY_ITSELF:
             write_rows(order, run, [line for p in planned.files.paths for line in Path(p).read_text().splitlines()])
         else:
             stage_files(order, run, planned)
         run.commit()
-    except BaseException as error:
-        run.abort(f"{type(error).__name__}: {error}")
-        raise
 
 
 def say_to_file(order: Order) -> None:

@@ -12,6 +12,7 @@ from pyspark.sql import functions as F
 
 from airflow_bookmarks.lifecycle.protocol.failpoint import Failpoint
 from airflow_bookmarks.spark import BookmarkedJob
+from tests.aborting import aborted_on_error
 from tests.chaos.kill import killed_at
 from tests.chaos.real.driver import begin, plan, say_to_file, write_rows
 from tests.chaos.real.order import CTX, JOB, OUTPUT, STARTED, CommitPath, Order
@@ -47,14 +48,11 @@ def drive_staged(order: Order, spark: SparkSession) -> None:
 def drive_by_itself(order: Order, spark: SparkSession) -> None:
     """Write what Spark reads into the sink that commits by itself; the runtime has no door for such a sink."""
     run = begin(order)
-    try:
+    with aborted_on_error(run):
         paths = plan(order, run).files.paths
         rows = spark.read.text([f"file://{path}" for path in paths]).collect() if paths else []
         write_rows(order, run, [row[0] for row in rows])
         run.commit()
-    except BaseException as error:
-        run.abort(f"{type(error).__name__}: {error}")
-        raise
 
 
 if __name__ == "__main__":

@@ -19,6 +19,7 @@ from airflow_bookmarks.lifecycle.protocol.lease import RunEnvironment
 from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
 from airflow_bookmarks.sinks.jdbc.place import TableTarget
 from airflow_bookmarks.store.bookmark_store import BookmarkStore, open_store
+from tests.aborting import aborted_on_error
 from tests.chaos.real.driver import plan, say_to_file, stage_files
 from tests.chaos.real.order import JOB
 from tests.chaos.tables.order import APPENDED, NOT_COMMITTED, UPSERTED, TablesOrder
@@ -50,16 +51,13 @@ def work(order: TablesOrder, store: BookmarkStore) -> None:
 def drive(order: TablesOrder, store: BookmarkStore) -> None:
     """Make the run, as a script with a `with` block does: an exception aborts it."""
     run = ActiveRun.begin(store, JOB, order.identity, environment_of(order))
-    try:
+    with aborted_on_error(run):
         planned = plan(order, run)
         if not planned.is_empty:
             stage_files(order, run, planned)
             lines = [line for path in planned.files.paths for line in Path(path).read_text().splitlines()]
             stage_tables(order, run, lines)
         run.commit()
-    except BaseException as error:
-        run.abort(f"{type(error).__name__}: {error}")
-        raise
 
 
 def stage_tables(order: TablesOrder, run: ActiveRun, lines: Sequence[str]) -> None:

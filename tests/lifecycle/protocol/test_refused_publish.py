@@ -32,6 +32,7 @@ from airflow_bookmarks.sinks.jdbc.loading import resolved
 from airflow_bookmarks.sinks.jdbc.place import StagePlace, TableTarget
 from airflow_bookmarks.sinks.jdbc.sink import JdbcSink
 from airflow_bookmarks.sinks.sink import PublishSteps
+from tests.aborting import aborted_on_error
 from tests.databases.servers import new_database
 from tests.lifecycle.shop import Shop
 from tests.sinks.jdbc.table_ground import OneLogin
@@ -65,13 +66,10 @@ class Warehouse:
         A table is reached by the connection `dw`, or by another one that leads to the same place: `other:also`.
         """
         run = self.shop.begin(**kwargs)
-        try:
+        with aborted_on_error(run):
             lines = self.stage(run, tables or ("dim",))
             run._leased.environment = RunEnvironment(at=lambda point: _die_at(fault, point))
             run.commit()
-        except BaseException as error:
-            run.abort(str(error))
-            raise
         return lines
 
     def stage(self, run: ActiveRun, tables: Sequence[str]) -> list[str]:

@@ -25,6 +25,7 @@ from airflow_bookmarks.sources.files.options import FileOptions
 from airflow_bookmarks.sources.files.planner import FileSource
 from airflow_bookmarks.sources.files.scan import SharedScans
 from airflow_bookmarks.store.table import Update, Value
+from tests.aborting import aborted_on_error
 from tests.lifecycle.rows import Rows
 from tests.lifecycle.shop import FILES, Shop
 
@@ -35,11 +36,8 @@ def run(shop: Shop, **kwargs: Any) -> tuple[list[str], Summary]:
     """Make one run by the sequence of parts; return the names of the files read, in order, and the summary."""
     begun = shop.begin()
     options = FileOptions(**{"sequence": PARTS, **kwargs})
-    try:
+    with aborted_on_error(begun):
         plan = begun.plan("raw", FileSource(FILES, [str(shop.raw)], options))
-    except BaseException as error:
-        begun.abort(str(error))
-        raise
     return [path.removeprefix(f"{shop.raw}/") for path in plan.files.paths], begun.commit()
 
 

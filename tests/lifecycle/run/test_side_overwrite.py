@@ -16,6 +16,7 @@ from airflow_bookmarks.lifecycle.maintenance.retention import collect
 from airflow_bookmarks.lifecycle.run.replay import ReplayRun
 from airflow_bookmarks.sinks.staging import Mode, StagingRequest, collect_staged
 from airflow_bookmarks.sources.files.planner import FileSource
+from tests.aborting import aborted_on_error
 from tests.lifecycle.shop import FILES, Shop
 
 
@@ -41,11 +42,8 @@ def overwrite(shop: Shop, option: str, *, is_asked_for: bool, mode: Mode = Mode.
     part.write_text("made beside\n")
     folder = str(part.parent.parent)
     run.staged("out", collect_staged(FILES, folder, target, run.file_token, mode, rows=1, schema=None))
-    try:
+    with aborted_on_error(run):
         run.commit()
-    except BaseException as error:
-        run.abort(str(error))
-        raise
 
 
 @pytest.mark.parametrize("option", ["pause", "disable"])

@@ -13,6 +13,7 @@ from airflow_bookmarks.lifecycle.inspect.pending import pending
 from airflow_bookmarks.lifecycle.state.summary import Summary
 from airflow_bookmarks.sources.files.options import FileOptions
 from airflow_bookmarks.sources.files.planner import FileSource
+from tests.aborting import aborted_on_error
 from tests.files.s3.s3_ground import settings_for
 from tests.files.s3.s3_stand_in import StandIn, stand_in
 from tests.lifecycle.shop import FILES, Shop
@@ -32,11 +33,8 @@ def run(shop: Shop, s3: StandIn, **kwargs: Any) -> tuple[list[str], Summary]:
     """Make one run; return the names of the files read, and the summary."""
     begun = shop.begin()
     source = FileSource(S3FileSystem(settings_for(s3.url)), [ROOT], FileOptions(**kwargs))
-    try:
+    with aborted_on_error(begun):
         plan = begun.plan("raw", source)
-    except BaseException as error:
-        begun.abort(str(error))
-        raise
     return [path.rpartition("/")[2] for path in plan.files.paths], begun.commit()
 
 

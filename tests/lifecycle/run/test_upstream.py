@@ -34,6 +34,7 @@ from airflow_bookmarks.sources.upstream.layout import GivenLayout
 from airflow_bookmarks.sources.upstream.rewind import OnRewind
 from airflow_bookmarks.sources.upstream.source import UpstreamSource
 from airflow_bookmarks.sources.upstream.stored_plan import format_by_name
+from tests.aborting import aborted_on_error
 from tests.lifecycle.shop import FILES, Shop
 
 
@@ -258,11 +259,8 @@ def consume_until(shop: Shop, until: object, on_rewind: OnRewind = "fail") -> in
     """Make one run of the consumer that reads up to a given run; return how many files it read."""
     run = shop.begin("down")
     number = until_of(until, "up")  # type: ignore[arg-type]  # as wrong as a test wants it
-    try:
+    with aborted_on_error(run):
         plan = run.plan("raw", UpstreamSource(shop.store, "down", "up", on_rewind=on_rewind, until=number))
-    except BaseException:
-        run.abort("refused")
-        raise
     run.commit()
     return len(plan)
 

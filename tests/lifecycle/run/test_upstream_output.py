@@ -12,6 +12,7 @@ from airflow_bookmarks.sinks.staging import Mode, StagingRequest, collect_staged
 from airflow_bookmarks.sources.files.planner import FileSource
 from airflow_bookmarks.sources.source import PlanInput
 from airflow_bookmarks.sources.upstream.source import UpstreamSource
+from tests.aborting import aborted_on_error
 from tests.lifecycle.shop import FILES, Shop
 
 
@@ -35,11 +36,8 @@ def published(shop: Shop, name: str, *outputs: str) -> None:
 def consumed(shop: Shop, output: str | None) -> list[str]:
     """Make one run of the consumer; return what it read."""
     run = shop.begin("down")
-    try:
+    with aborted_on_error(run):
         plan = run.plan("up", UpstreamSource(shop.store, "down", "up", output=output))
-    except BaseException as error:
-        run.abort(str(error))
-        raise
     run.commit()
     return sorted(Path(path).read_text() for path in plan.files.paths)
 
