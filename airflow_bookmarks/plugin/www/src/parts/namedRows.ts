@@ -10,5 +10,11 @@ export const NAMED_ROWS = {
     bg: "inherit",
     boxShadow: "inset -1px 0 {colors.border}",
   },
-  "& td:first-of-type": { maxW: { base: "45vw", md: "28rem" }, whiteSpace: "normal", overflowWrap: "anywhere" },
+  // A short name keeps in one line, whatever the others need.
+  "& td:first-of-type": {
+    minW: "7rem",
+    maxW: { base: "45vw", md: "28rem" },
+    whiteSpace: "normal",
+    overflowWrap: "anywhere",
+  },
 } as const;
