@@ -18,7 +18,7 @@ from airflow_bookmarks.plugin.exception_handlers import install
 from airflow_bookmarks.plugin.routes import backfill, export, ownership, quarantine, shards, waiting_requests
 from airflow_bookmarks.plugin.routes import change as changing
 from airflow_bookmarks.plugin.routes import read as with_files
-from airflow_bookmarks.plugin.schemas.responses import Refusal
+from airflow_bookmarks.plugin.schemas.refusal import Refusal
 
 log = logging.getLogger(__name__)
 

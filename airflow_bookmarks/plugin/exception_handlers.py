@@ -18,7 +18,7 @@ from airflow_bookmarks.core import errors
 from airflow_bookmarks.core.errors import BookmarkError
 from airflow_bookmarks.core.text.redaction import redacted
 from airflow_bookmarks.plugin.bulkhead import NotInTimeError
-from airflow_bookmarks.plugin.schemas.responses import Difference, Refusal, Wrong
+from airflow_bookmarks.plugin.schemas.refusal import Difference, Refusal, Wrong
 
 if TYPE_CHECKING:
     from airflow_bookmarks.plugin.auth import Person

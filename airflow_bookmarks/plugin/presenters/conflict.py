@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from airflow_bookmarks.core.run import Run, watermarks
 from airflow_bookmarks.lifecycle.inspect.runs import row
 from airflow_bookmarks.plugin.presenters.bookmark import event_row, run_row
-from airflow_bookmarks.plugin.schemas.responses import Difference, Seen
+from airflow_bookmarks.plugin.schemas.refusal import Difference, Seen
 
 if TYPE_CHECKING:
     from airflow_bookmarks.core.rules.audit import AuditEvent

@@ -26,7 +26,8 @@ from airflow_bookmarks.plugin.presenters.bookmark import request_row
 from airflow_bookmarks.plugin.presenters.conflict import difference
 from airflow_bookmarks.plugin.redaction import with_names_hidden
 from airflow_bookmarks.plugin.schemas import requests
-from airflow_bookmarks.plugin.schemas.responses import Changed, Preview, Requested
+from airflow_bookmarks.plugin.schemas.preview import Preview
+from airflow_bookmarks.plugin.schemas.responses import Changed, Requested
 
 router = APIRouter(tags=["changing"], dependencies=[Depends(same_origin)])
 

@@ -16,7 +16,8 @@ from airflow_bookmarks.plugin.csrf import same_origin
 from airflow_bookmarks.plugin.dependencies import JobName, Owned, PageRequestDep
 from airflow_bookmarks.plugin.routes.change import answer_of, check_confirmed, noted_in_part, or_conflict, times_of
 from airflow_bookmarks.plugin.schemas import requests
-from airflow_bookmarks.plugin.schemas.responses import Changed, OwnershipPreview
+from airflow_bookmarks.plugin.schemas.preview import OwnershipPreview
+from airflow_bookmarks.plugin.schemas.responses import Changed
 
 router = APIRouter(tags=["ownership"], dependencies=[Depends(same_origin)])
 

@@ -37,13 +37,14 @@ from airflow_bookmarks.plugin.presenters.job_list import JobQuery, Sort, failed_
 from airflow_bookmarks.plugin.presenters.sharded_job import live_shards
 from airflow_bookmarks.plugin.redaction import hidden_from, with_names_hidden
 from airflow_bookmarks.plugin.scan.child import may_look
+from airflow_bookmarks.plugin.schemas.graph import Graph
 from airflow_bookmarks.plugin.schemas.partitions import PartitionList, PartitionRow
+from airflow_bookmarks.plugin.schemas.pending import Pending
 from airflow_bookmarks.plugin.schemas.responses import (
     ConsumerRow,
     EventList,
     FileList,
     FileRow,
-    Graph,
     HealthWord,
     Job,
     JobList,
@@ -52,7 +53,6 @@ from airflow_bookmarks.plugin.schemas.responses import (
     LagRow,
     May,
     Me,
-    Pending,
     RunList,
     RunRow,
 )

@@ -18,7 +18,8 @@ from airflow_bookmarks.plugin.dependencies import JobName, Owned, PageRequest, P
 from airflow_bookmarks.plugin.redaction import with_names_hidden
 from airflow_bookmarks.plugin.routes.change import answer_of, check_confirmed, noted_in_part, times_of
 from airflow_bookmarks.plugin.schemas import requests
-from airflow_bookmarks.plugin.schemas.responses import Changed, ShardedPreview, ShardPreview
+from airflow_bookmarks.plugin.schemas.preview import ShardedPreview, ShardPreview
+from airflow_bookmarks.plugin.schemas.responses import Changed
 
 router = APIRouter(tags=["shards"], dependencies=[Depends(same_origin)])
 

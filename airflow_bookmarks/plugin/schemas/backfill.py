@@ -4,8 +4,9 @@ from typing import Annotated
 
 from pydantic import Field
 
+from airflow_bookmarks.plugin.schemas.preview import ReadAgain
 from airflow_bookmarks.plugin.schemas.requests import BaseRequest, Reason
-from airflow_bookmarks.plugin.schemas.responses import ReadAgain, ResponseModel, Window
+from airflow_bookmarks.plugin.schemas.responses import ResponseModel, Window
 
 _Name = Annotated[str, Field(min_length=1, max_length=200)]
 _Names = Annotated[list[_Name], Field(default_factory=list, max_length=1000)]

@@ -35,7 +35,8 @@ from airflow_bookmarks.lifecycle.run.session import RunSession
 from airflow_bookmarks.lifecycle.state.positions import shown
 from airflow_bookmarks.lifecycle.state.summary import Summary
 from airflow_bookmarks.plugin.presenters.bookmark import context_rows
-from airflow_bookmarks.plugin.schemas.responses import LagRow, Pending, RunRow
+from airflow_bookmarks.plugin.schemas.pending import Pending
+from airflow_bookmarks.plugin.schemas.responses import LagRow, RunRow
 from airflow_bookmarks.sources.registry import registered
 from airflow_bookmarks.sources.source import PlanInput
 from airflow_bookmarks.store.bookmark_store import open_store
