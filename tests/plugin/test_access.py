@@ -108,10 +108,12 @@ def test_no_cache_keeps_what_one_person_may_see(site: Site) -> None:
 
 
 def test_me_says_who_and_what(site: Site) -> None:
-    may = {name: site.as_user(name).get(f"{API}/me").json()["may"] for name in ("ada", "otto", "uma", "vera", "none")}
+    told = {name: site.as_user(name).get(f"{API}/me").json() for name in ("ada", "otto", "uma", "vera", "none")}
+    may = {name: each["may"] for name, each in told.items()}
 
     assert [name for name, each in may.items() if each["read_jobs_without_dag"]] == ["ada", "otto", "uma", "vera"]
     assert [name for name, each in may.items() if each["change_jobs_without_dag"]] == ["ada", "otto"]
+    assert not any(each["may_look"] for each in told.values())
 
 
 def test_viewer_looks_at_all_and_changes_nothing(site: Site, world: World, dags: object) -> None:

@@ -88,7 +88,7 @@ async def me(request: PageRequestDep) -> Me:
     may_read = await request.airflow(request.person.may_read_assets)
     may_change = await request.airflow(request.person.may_change_assets)
     may = May(read_jobs_without_dag=may_read, change_jobs_without_dag=may_change)
-    return Me(name=request.person.name, may=may, package_version=__version__)
+    return Me(name=request.person.name, may=may, may_look=may_look(), package_version=__version__)
 
 
 @router.get("/jobs")

@@ -7,6 +7,7 @@ deployment allows it, or if more is stored than the API server unpacks at a time
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from airflow_bookmarks.core.errors import BookmarkError, ExportRefusedError, LookRefusedError, TooLargeHereError
@@ -17,7 +18,9 @@ from airflow_bookmarks.lifecycle.changes.approval import approve, find_request, 
 from airflow_bookmarks.lifecycle.changes.change import Change, apply
 from airflow_bookmarks.lifecycle.changes.naming import delete
 from airflow_bookmarks.lifecycle.changes.preview import preview
-from airflow_bookmarks.lifecycle.changes.sharded_change import change_shards, preview_shards
+from airflow_bookmarks.lifecycle.changes.sharded_change import KINDS, change_shards, preview_shards, stands
+from airflow_bookmarks.lifecycle.history.point import resolve_point
+from airflow_bookmarks.lifecycle.history.rewind import is_number
 from airflow_bookmarks.lifecycle.history.snapshot import HistorySnapshot
 from airflow_bookmarks.lifecycle.inspect.lag import lag
 from airflow_bookmarks.lifecycle.inspect.pending import pending
@@ -28,6 +31,7 @@ from airflow_bookmarks.lifecycle.state.quarantine import quarantined_files
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from airflow_bookmarks.core.head import Head
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
 
 _AROUND_AN_ANSWER = 1024  # bytes that a child adds to what it answers, at most
@@ -66,7 +70,18 @@ def _export(store: BookmarkStore, job: str, jobs: Sequence[str], most: int) -> d
 
 
 def _preview(store: BookmarkStore, job: str, change: Mapping[str, Any]) -> dict[str, Any]:
-    return preview(store, job, _change_of(change)).as_dict()
+    head = store.head(job)
+    wanted = _to_run(store, job, head, _change_of(change))
+    seen = preview(store, job, wanted)
+    is_whole = wanted.kind in KINDS and wanted.contexts is None
+    return {**seen.as_dict(), "stands": is_whole and stands(store, job, head, wanted, seen)}
+
+
+def _to_run(store: BookmarkStore, job: str, head: Head, change: Change) -> Change:
+    """Return a rewind to the number of the run that its point names in the history of the job; else the change."""
+    if change.to_run is None or is_number(change.to_run):
+        return change
+    return replace(change, to_run=str(resolve_point(store, job, head, change.to_run).key.number))
 
 
 def _change(

@@ -33,7 +33,8 @@ class Preview(ResponseModel):
     `state` has the values of `job.state` that it changes, `moved` the counts of a relocation. `written_twice` are the
     targets that would hold rows twice; of those in `written_twice_unknown` too it is not known whether the undone runs
     have published there, because only a database could tell.
-    `needs_approval`: the job is protected, so the change is to be asked for as a request.
+    `needs_approval`: the job is protected, so the change is to be asked for as a request. `stands`: the job stands
+    there already, so a reset or rewind would change nothing.
     """
 
     job: str
@@ -57,6 +58,7 @@ class Preview(ResponseModel):
     never_read: NeverRead | None = None
     holder: str | None
     needs_approval: bool
+    stands: bool
 
 
 class ShardPreview(ResponseModel):

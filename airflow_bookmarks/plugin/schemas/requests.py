@@ -36,10 +36,14 @@ class ResetSpec(BaseRequest):
 
 
 class RewindSpec(BaseRequest):
-    """Back to after an earlier run, by its number."""
+    """Back to after an earlier run, by its number; in a preview also the run that a point names in the job's history.
+
+    A point is a run id, a time (the last run committed by then) or `watermark:VALUE` (the last run at or below it). The
+    `to_run` of the preview is the number of that run, which the change takes.
+    """
 
     kind: Literal["rewind"]
-    to_run: _RunNumber
+    to_run: _RunNumber | Annotated[str, Field(min_length=1, max_length=1000)]
     clean: bool = False
     contexts: _Names | None = None
 
@@ -205,6 +209,8 @@ class Reset(ResetSpec, Forced):
 class Rewind(RewindSpec, Forced):
     """A rewind that is meant."""
 
+    to_run: _RunNumber
+
 
 class ShardedRewind(ShardedRewindSpec, Forced):
     """A rewind of a sharded job that is meant."""
@@ -232,6 +238,8 @@ class ResetRequest(ResetSpec, Confirmed):
 
 class RewindRequest(RewindSpec, Confirmed):
     """A rewind that somebody else is to approve."""
+
+    to_run: _RunNumber
 
 
 class SetRequest(SetSpec, Confirmed):

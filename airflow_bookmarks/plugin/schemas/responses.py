@@ -456,10 +456,11 @@ class May(ResponseModel):
 
 
 class Me(ResponseModel):
-    """Who is logged in."""
+    """Who is logged in. `may_look`: whether the deployment lets the page read files, as every clean has to."""
 
     name: str
     may: May
+    may_look: bool
     package_version: str
 
 

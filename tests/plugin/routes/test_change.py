@@ -15,7 +15,7 @@ from airflow_bookmarks.core.errors import FencedError
 from airflow_bookmarks.core.job import RunIdentity
 from airflow_bookmarks.core.rules.shard import shard_name
 from airflow_bookmarks.hooks.bookmark import BookmarkHook
-from airflow_bookmarks.lifecycle.changes.change import Change
+from airflow_bookmarks.lifecycle.changes.change import Change, reset
 from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
 from airflow_bookmarks.plugin.airflow_database import audit
 from airflow_bookmarks.plugin.routes.change import _in_words
@@ -80,9 +80,44 @@ def test_preview_is_that_of_the_hook_and_changes_nothing(
 
     told = post(site, "uma", f"{job}/preview", body)
 
-    assert told == {**BookmarkHook().preview(job, change), "hidden_consumers": 0, "needs_approval": False}
+    more = {"hidden_consumers": 0, "needs_approval": False, "stands": False}
+    assert told == {**BookmarkHook().preview(job, change), **more}
     assert stands(world, job) == before
     assert audited() == []
+
+
+def test_rewind_is_previewed_to_the_run_that_a_point_names_and_made_by_its_number(
+    site: Site, world: World, job: str
+) -> None:
+    runs = {run.key.number: run for run in world.store.runs(job)}
+    execution = runs[2].run_id
+    time = runs[2].committed_at
+    mark = runs[2].contexts["raw"].watermark
+
+    told = [post(site, "uma", f"{job}/preview", {"kind": "rewind", "to_run": to}) for to in (2, execution, time)]
+    told.append(post(site, "uma", f"{job}/preview", {"kind": "rewind", "to_run": f"watermark:{mark}"}))
+
+    assert [each["to_run"] for each in told] == [2, 2, 2, 2]
+    assert told.count(told[0]) == len(told)
+    refused = post(site, "uma", f"{job}/preview", {"kind": "rewind", "to_run": "1999-01-01T00:00:00Z"}, 404)
+    assert refused["error"] == "RunUnknownError"
+    meant = {"reason": "asked for", "expected_version": told[0]["version"], "confirm": job}
+    for path in ("changes", "requests"):
+        post(site, "uma", f"{job}/{path}", {"kind": "rewind", "to_run": time, **meant}, 422)
+    post(site, "uma", f"{job}/changes", {"kind": "rewind", "to_run": told[2]["to_run"], **meant})
+    assert world.store.head(job).contexts["raw"].run.number == 2
+
+
+def test_preview_says_that_a_job_stands_there_already(site: Site, world: World, job: str) -> None:
+    def says(spec: dict[str, Any]) -> bool:
+        return bool(post(site, "uma", f"{job}/preview", spec)["stands"])
+
+    assert says({"kind": "rewind", "to_run": 3})
+    assert not says({"kind": "rewind", "to_run": 3, "contexts": ["raw"]}), "only a whole one is compared"
+    assert not says({"kind": "reset"})
+    reset(world.store, job, reason="anew", who="op")
+    assert says({"kind": "reset"})
+    assert not says({"kind": "undo"})
 
 
 # ---- changes

@@ -44,10 +44,12 @@ export type Window = Schemas["Window"];
 /** A change as it is previewed. */
 export type ChangeSpec =
   | Schemas["ResetSpec"]
-  | Schemas["RewindSpec"]
+  | (Schemas["RewindSpec"] & { to_run: number })
   | Schemas["SetSpec"]
   | Schemas["UndoSpec"]
   | Schemas["DeleteSpec"];
+/** The same, where a rewind may also go to a point that is looked up in the history of the job. */
+export type PreviewSpec = ChangeSpec | Schemas["RewindSpec"];
 /** A change as it is made. */
 export type ChangeBody = Schemas["Reset"] | Schemas["Rewind"] | Schemas["Set"] | Schemas["Undo"] | Schemas["DeleteJob"];
 /** A change as somebody else is asked to approve it. */

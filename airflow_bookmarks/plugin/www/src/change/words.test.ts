@@ -40,6 +40,7 @@ const PREVIEW: Preview = {
   never_read: null,
   holder: null,
   needs_approval: false,
+  stands: false,
 };
 
 const some = (more: Partial<ChangeSummary>): ChangeSummary => ({ ...summaryOf(PREVIEW), ...more });
