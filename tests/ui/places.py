@@ -16,23 +16,32 @@ BUILD = Path(__file__).parents[2] / "build" / "page"
 
 @dataclass(frozen=True)
 class Place:
-    """Where to go, which tab to open, and which change to begin there."""
+    """Where to go, which tab to open, and which change to begin there: of one job, or of those that are picked."""
 
     name: str
     asked: dict[str, Any] = field(default_factory=dict)
     path: str = "plugin/bookmarks"
     change: str = ""
     shows: str = ""
+    picks: tuple[str, ...] = ()
 
     def go(self, come: Visit) -> Page:
         """Go there, and wait until it is all there."""
         page = come.open(self.path, **self.asked)
         if self.shows:
             expect(page.get_by_text(self.shows).first).to_be_visible()
-        if self.change:
+        if self.picks:
+            self._begin_many(page)
+        elif self.change:
             self._begin(page)
         come.settle()
         return page
+
+    def _begin_many(self, page: Page) -> None:
+        for job in self.picks:
+            page.get_by_role("checkbox", name=f"Select {job}", exact=True).check()
+        page.get_by_role("group", name="Change the selected jobs").get_by_role("button", name=self.change).click()
+        expect(page.get_by_role("dialog").get_by_text("Based on the present version")).to_be_visible()
 
     def _begin(self, page: Page) -> None:
         changes = page.get_by_role("group", name="Change this job")
@@ -84,4 +93,10 @@ PLACES = (
     _dialog("Backfill"),
     _dialog("Share"),
     _dialog("Hand over"),
+    Place(
+        "preview-many",
+        {"limit": 100},
+        change="Reset",
+        picks=(past.RAW, past.REPORT, past.PROTECTED, past.RUNNING, past.EMPTIED),
+    ),
 )

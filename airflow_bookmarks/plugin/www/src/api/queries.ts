@@ -6,6 +6,7 @@ import {
   useQuery,
   useQueryClient,
 } from "@tanstack/react-query";
+import { changeShards, makeChange, previewChange, previewShards, requestChange } from "./changes";
 import client, { ApiError, take, takeText } from "./client";
 import type {
   BackfillBody,
@@ -206,14 +207,7 @@ export function useGraph(job: string) {
 export function usePreview(job: string, spec: ChangeSpec | undefined) {
   return useQuery({
     queryKey: ["preview", job, spec],
-    queryFn:
-      spec === undefined
-        ? skipToken
-        : ({ signal }) =>
-            take(
-              client.POST("/api/v1/jobs/{job}/preview", { params: { path: { job } }, body: spec, signal }),
-              shapes.PREVIEW,
-            ),
+    queryFn: spec === undefined ? skipToken : ({ signal }) => previewChange(job, spec, signal),
     gcTime: 0,
     staleTime: Number.POSITIVE_INFINITY,
     refetchOnReconnect: false,
@@ -224,8 +218,7 @@ export function usePreview(job: string, spec: ChangeSpec | undefined) {
 /** Make a change. Never by itself a second time: a lost reply is not a failure. */
 export function useChange(job: string) {
   return useMutation({
-    mutationFn: (body: ChangeBody) =>
-      take(client.POST("/api/v1/jobs/{job}/changes", { params: { path: { job } }, body }), shapes.CHANGED),
+    mutationFn: (body: ChangeBody) => makeChange(job, body),
     onSettled: useForgetting(job),
   });
 }
@@ -253,14 +246,7 @@ export function useOwnershipPreview(job: string, spec: OwnerSpec | undefined) {
 export function useShardedPreview(job: string, spec: ShardedSpec | undefined) {
   return useQuery({
     queryKey: ["preview of the shards", job, spec],
-    queryFn:
-      spec === undefined
-        ? skipToken
-        : ({ signal }) =>
-            take(
-              client.POST("/api/v1/jobs/{job}/shards/preview", { params: { path: { job } }, body: spec, signal }),
-              shapes.SHARDED_PREVIEW,
-            ),
+    queryFn: spec === undefined ? skipToken : ({ signal }) => previewShards(job, spec, signal),
     gcTime: 0,
     staleTime: Number.POSITIVE_INFINITY,
     refetchOnReconnect: false,
@@ -271,8 +257,7 @@ export function useShardedPreview(job: string, spec: ShardedSpec | undefined) {
 /** Change all virtual shards of a job. */
 export function useShardedChange(job: string) {
   return useMutation({
-    mutationFn: (body: ShardedBody) =>
-      take(client.POST("/api/v1/jobs/{job}/shards/changes", { params: { path: { job } }, body }), shapes.CHANGED),
+    mutationFn: (body: ShardedBody) => changeShards(job, body),
     onSettled: useForgetting(job),
   });
 }
@@ -317,8 +302,7 @@ export function useOwnership(job: string) {
 /** Ask for a change of a protected job. */
 export function useAsk(job: string) {
   return useMutation({
-    mutationFn: (body: RequestBody) =>
-      take(client.POST("/api/v1/jobs/{job}/requests", { params: { path: { job } }, body }), shapes.REQUESTED),
+    mutationFn: (body: RequestBody) => requestChange(job, body),
     onSettled: useForgetting(job),
   });
 }

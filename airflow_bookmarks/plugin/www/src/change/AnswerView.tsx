@@ -6,6 +6,7 @@ import { Marks, pairsOf } from "./Marks";
 import { NextRunProgress } from "./NextRunProgress";
 import { nextOf, readsAgain } from "./next";
 import { shardsInWords } from "./sharded";
+import { sentence } from "./words";
 
 interface AnswerViewProps {
   answer: Changed | Requested;
@@ -87,9 +88,4 @@ function Made({ changed }: { changed: Changed }) {
       )}
     </>
   );
-}
-
-function sentence(said: string): string {
-  const text = said.charAt(0).toUpperCase() + said.slice(1);
-  return text.endsWith(".") ? text : `${text}.`;
 }

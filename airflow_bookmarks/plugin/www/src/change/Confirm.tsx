@@ -23,7 +23,7 @@ export function ReasonField({ reason, onReason, isFirst }: ReasonFieldProps) {
         onChange={(event) => onReason(event.currentTarget.value.replace(/\s*[\r\n\t]\s*/g, " "))}
       />
       <Field.HelperText>
-        Stored with your name and the time, and visible to everyone who can see this job.
+        Stored with your name and the time, and visible to everyone who can see the job.
       </Field.HelperText>
       {lack !== undefined && <Field.ErrorText>Enter {lack}.</Field.ErrorText>}
     </Field.Root>
@@ -38,11 +38,27 @@ interface NameFieldProps {
 
 /** Have the name of the job typed out, so that nobody changes another one than they mean. */
 export function NameField({ job, typed, onTyped }: NameFieldProps) {
+  const words = { label: "Type the name of the job to confirm: ", wrong: "That is not the name of this job." };
+  return <TypedField {...words} wanted={job} typed={typed} onTyped={onTyped} />;
+}
+
+interface TypedFieldProps {
+  label: string;
+  /** What is to be typed. */
+  wanted: string;
+  /** What is said of anything else. */
+  wrong: string;
+  typed: string;
+  onTyped: (typed: string) => void;
+}
+
+/** Have something typed out to confirm it. */
+export function TypedField({ label, wanted, wrong, typed, onTyped }: TypedFieldProps) {
   return (
-    <Field.Root required invalid={typed !== "" && !job.startsWith(typed.trim())}>
+    <Field.Root required invalid={typed !== "" && !wanted.startsWith(typed.trim())}>
       <Field.Label display="block">
-        <Text as="span">Type the name of the job to confirm: </Text>
-        <Code wordBreak="break-all">{job}</Code> <Field.RequiredIndicator />
+        <Text as="span">{label}</Text>
+        <Code wordBreak="break-all">{wanted}</Code> <Field.RequiredIndicator />
       </Field.Label>
       <Input
         autoCapitalize="off"
@@ -51,9 +67,9 @@ export function NameField({ job, typed, onTyped }: NameFieldProps) {
         spellCheck={false}
         value={typed}
         onChange={(event) => onTyped(event.currentTarget.value)}
-        data-confirmed={isNameTyped(job, typed)}
+        data-confirmed={isNameTyped(wanted, typed)}
       />
-      <Field.ErrorText>That is not the name of this job.</Field.ErrorText>
+      <Field.ErrorText>{wrong}</Field.ErrorText>
     </Field.Root>
   );
 }

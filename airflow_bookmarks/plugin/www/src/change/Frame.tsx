@@ -7,6 +7,8 @@ interface FrameProps {
   title: string;
   /** Whether something is under way: closing does not stop it, and says so. */
   isSending: boolean;
+  /** What is said to whoever closes it then. */
+  leaving?: string;
   /** The button that opened it, which gets the focus back. Without one, what had the focus. */
   opener: RefObject<HTMLElement | null>;
   onClosed: () => void;
@@ -20,7 +22,16 @@ const Form = chakra("form");
 const Fields = chakra("fieldset");
 
 /** A dialog with a form: Escape and Cancel close it, what had the focus gets it back, a click beside it does nothing. */
-export function Frame({ title, isSending, opener, onClosed, onSubmit, children, actions }: FrameProps) {
+export function Frame({
+  title,
+  isSending,
+  leaving = LEAVING,
+  opener,
+  onClosed,
+  onSubmit,
+  children,
+  actions,
+}: FrameProps) {
   const [isOpen, setIsOpen] = useState(true);
   const [isLeaving, setIsLeaving] = useState(false);
   const [trail] = useState(() => trailOf(opener.current ?? document.activeElement));
@@ -60,7 +71,7 @@ export function Frame({ title, isSending, opener, onClosed, onSubmit, children, 
               </Form>
             </Dialog.Body>
             <Dialog.Footer flexWrap="wrap">
-              {isSending && isLeaving ? <Leaving onLeave={() => setIsOpen(false)} /> : null}
+              {isSending && isLeaving ? <Leaving says={leaving} onLeave={() => setIsOpen(false)} /> : null}
               <Button variant="outline" onClick={leave}>
                 {actions === undefined || isSending ? "Close" : "Cancel"}
               </Button>
@@ -76,15 +87,15 @@ export function Frame({ title, isSending, opener, onClosed, onSubmit, children, 
   );
 }
 
-function Leaving({ onLeave }: { onLeave: () => void }) {
+const LEAVING = "Closing this dialog won't stop it. The result will appear in the job's history.";
+
+function Leaving({ says, onLeave }: { says: string; onLeave: () => void }) {
   return (
     <Alert.Root status="warning" role="alert">
       <Alert.Indicator />
       <Alert.Content minW={0} alignItems="flex-start">
         <Alert.Title>The change is being sent</Alert.Title>
-        <Alert.Description>
-          Closing this dialog won't stop it. The result will appear in the job's history.
-        </Alert.Description>
+        <Alert.Description>{says}</Alert.Description>
         <Button size="sm" variant="outline" mt={2} onClick={onLeave}>
           Close anyway
         </Button>

@@ -7,6 +7,8 @@ interface PreviewStepProps<Seen> {
   preview: { data: Seen | undefined; error: Error | null; isFetching: boolean };
   /** What the first step lacks, so that there is nothing to preview. */
   lacks: string | undefined;
+  /** How far a preview is that takes a while. */
+  progress?: string;
   onLookAgain: () => void;
   needsApproval: boolean;
   /** Say below the preview what it was made for. */
@@ -25,11 +27,12 @@ export function PreviewStep<Seen>(props: PreviewStepProps<Seen>) {
   );
 }
 
-function Content<Seen>({ preview, lacks, onLookAgain, needsApproval, madeFor, children }: PreviewStepProps<Seen>) {
+function Content<Seen>(props: PreviewStepProps<Seen>) {
+  const { preview, lacks, progress, onLookAgain, needsApproval, madeFor, children } = props;
   if (lacks !== undefined) return <Text color="fg.muted">First choose {lacks}.</Text>;
-  if (preview.isFetching) return <Loading />;
+  if (preview.isFetching) return <Loading progress={progress} />;
   if (preview.error !== null) return <Unfit error={preview.error} onLookAgain={onLookAgain} />;
-  if (preview.data === undefined) return <Loading />;
+  if (preview.data === undefined) return <Loading progress={progress} />;
   return (
     <Stack gap={4}>
       {needsApproval && (
@@ -56,10 +59,10 @@ function Content<Seen>({ preview, lacks, onLookAgain, needsApproval, madeFor, ch
   );
 }
 
-function Loading() {
+function Loading({ progress }: { progress: string | undefined }) {
   return (
     <Stack gap={2}>
-      <Text srOnly>Loading the preview</Text>
+      {progress === undefined ? <Text srOnly>Loading the preview</Text> : <Text color="fg.muted">{progress}</Text>}
       <Skeleton height={20} />
       <Skeleton height={4} />
       <Skeleton height={4} width="70%" />

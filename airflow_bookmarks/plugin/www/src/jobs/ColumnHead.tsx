@@ -1,4 +1,5 @@
 import { Button, HStack, Table } from "@chakra-ui/react";
+import type { ReactNode } from "react";
 import { type Column, directionOf, type Sort, sortAfterClick } from "./listQuery";
 
 /** How a list is sorted now, and what to do when somebody wants it otherwise. */
@@ -12,10 +13,12 @@ interface ColumnHeadProps {
   columns: readonly (readonly [string, Column?])[];
   sorting: Sorting | undefined;
   isNumber?: boolean;
+  /** What stands before the titles. */
+  before?: ReactNode;
 }
 
 /** The head of a column; where the list can be sorted by what is in it, a click does that. */
-export function ColumnHead({ columns, sorting, isNumber }: ColumnHeadProps) {
+export function ColumnHead({ columns, sorting, isNumber, before }: ColumnHeadProps) {
   const ways = columns.map(([, column]) => (column && sorting ? directionOf(column, sorting.by) : undefined));
   const isSortable = sorting !== undefined && columns.some(([, column]) => column !== undefined);
   const way = ways.find((each) => each !== undefined);
@@ -27,6 +30,7 @@ export function ColumnHead({ columns, sorting, isNumber }: ColumnHeadProps) {
       {...(isSortable ? { "aria-sort": way ?? "none" } : {})}
     >
       <HStack gap={3} justifyContent={isNumber ? "flex-end" : "flex-start"}>
+        {before}
         {columns.map(([title, column], i) =>
           column === undefined || sorting === undefined ? (
             <span key={title}>{title}</span>

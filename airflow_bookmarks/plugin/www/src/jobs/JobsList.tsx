@@ -1,7 +1,9 @@
 import { Flex, Stack } from "@chakra-ui/react";
 import type { UseQueryResult } from "@tanstack/react-query";
-import { type ReactNode, useRef } from "react";
+import { type ReactNode, useRef, useState } from "react";
 import type { JobRow } from "../api/model";
+import { SelectionBar } from "../bulk/SelectionBar";
+import { NONE, type Selection, selectionWith } from "../bulk/selection";
 import { Pages } from "../parts/Pages";
 import { Problem } from "../parts/Problem";
 import { Stale } from "../parts/Stale";
@@ -34,19 +36,46 @@ interface JobsListProps {
 export function JobsList({ caption, listQuery, onAsk, answer, sorting, empty }: JobsListProps) {
   const { data, error, isPlaceholderData, refetch } = answer;
   const top = useRef<HTMLDivElement>(null);
+  // Of the list and not of its page, so that it stays while pages are turned.
+  const [selection, setSelection] = useState<Selection>(NONE);
   const isEmpty = data?.jobs.length === 0 && !isPlaceholderData;
   const problem = error && <Problem error={error} onRetry={() => refetch()} />;
   if (error && data === undefined) return problem;
   return (
-    <Stack ref={top} gap={3}>
+    <Stack ref={top} gap={3} tabIndex={-1} outline="none">
       {problem}
       <Stale of={answer} />
       <Unjudged jobs={data?.unjudged} />
-      <Flex justifyContent="flex-end" minH={8}>
+      {/* What can be done with selected jobs stays in sight, however far down one selects: at the edge of Airflow's box. */}
+      <Flex
+        justifyContent="space-between"
+        gap={3}
+        wrap="wrap"
+        minH={8}
+        py={1}
+        bg="bg"
+        {...(selection.size > 0 ? { position: "sticky", top: -3, zIndex: 2 } : {})}
+      >
+        <SelectionBar
+          selection={selection}
+          rows={data?.jobs ?? []}
+          onSelection={setSelection}
+          onClear={() => {
+            setSelection(NONE);
+            top.current?.focus(); // the link that was pressed is gone
+          }}
+        />
         <Updated of={answer} healthAsOf={data?.health_as_of} onRefresh={() => void refetch()} />
       </Flex>
       {!isEmpty ? (
-        <JobsTable caption={caption} rows={data?.jobs} isStale={isPlaceholderData} {...(sorting ? { sorting } : {})} />
+        <JobsTable
+          caption={caption}
+          rows={data?.jobs}
+          isStale={isPlaceholderData}
+          selection={selection}
+          onSelect={(rows, isOn) => setSelection((now) => selectionWith(now, rows, isOn))}
+          {...(sorting ? { sorting } : {})}
+        />
       ) : data.total === 0 ? (
         empty
       ) : (

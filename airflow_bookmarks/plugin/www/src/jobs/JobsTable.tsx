@@ -1,8 +1,11 @@
 import { Box, Progress, Skeleton, Table, VisuallyHidden } from "@chakra-ui/react";
+import type { ReactNode } from "react";
 import type { JobRow } from "../api/model";
+import { isAllSelected, type Selection } from "../bulk/selection";
 import { NAMED_ROWS } from "../parts/namedRows";
 import { ColumnHead, type Sorting } from "./ColumnHead";
 import { JobsTableRow } from "./JobsTableRow";
+import { SelectBox } from "./SelectBox";
 
 interface JobsTableProps {
   /** What the table is about, for screen readers. */
@@ -12,13 +15,18 @@ interface JobsTableProps {
   /** Whether what is shown is the page before, and the one that was asked for is on its way. */
   isStale: boolean;
   sorting?: Sorting;
+  selection: Selection;
+  /** Told to put jobs into the selection, or to take them out. */
+  onSelect: (rows: readonly JobRow[], isOn: boolean) => void;
 }
 
+// What takes the focus is scrolled to where the bar, which stays in sight while jobs are selected, does not cover it.
+const BELOW_THE_BAR = { "& :is(a, button, input)": { scrollMarginTop: "6rem" } };
 const COLUMNS = 8;
 const ROWS_BEFORE = ["one", "two", "three", "four", "five", "six"];
 
 /** Jobs, one a row. It scrolls sideways in its own box, except for their names. */
-export function JobsTable({ caption, rows, isStale, sorting }: JobsTableProps) {
+export function JobsTable({ caption, rows, isStale, sorting, selection, onSelect }: JobsTableProps) {
   return (
     <Box aria-busy={rows === undefined || isStale} position="relative">
       <Busy isShown={isStale} />
@@ -29,13 +37,35 @@ export function JobsTable({ caption, rows, isStale, sorting }: JobsTableProps) {
         opacity={isStale ? 0.6 : 1}
         transition="opacity 0.2s"
       >
-        <Table.Root size="sm" interactive css={NAMED_ROWS}>
+        <Table.Root size="sm" interactive css={{ ...NAMED_ROWS, ...BELOW_THE_BAR }}>
           <Table.Caption captionSide="top" p={0} m={0}>
             <VisuallyHidden>{caption}</VisuallyHidden>
           </Table.Caption>
-          <Heads sorting={sorting} />
+          <Heads
+            sorting={sorting}
+            selectAll={
+              rows !== undefined && (
+                <SelectBox
+                  label="Select all jobs on this page"
+                  isOn={isAllSelected(selection, rows)}
+                  onSelect={(isOn) => onSelect(rows, isOn)}
+                />
+              )
+            }
+          />
           <Table.Body css={{ "& tr:last-child td": { borderBottomWidth: 0 } }}>
-            {rows === undefined ? <RowsBefore /> : rows.map((row) => <JobsTableRow key={row.job} row={row} />)}
+            {rows === undefined ? (
+              <RowsBefore />
+            ) : (
+              rows.map((row) => (
+                <JobsTableRow
+                  key={row.job}
+                  row={row}
+                  isSelected={selection.has(row.job)}
+                  onSelect={(isOn) => onSelect([row], isOn)}
+                />
+              ))
+            )}
           </Table.Body>
         </Table.Root>
       </Table.ScrollArea>
@@ -43,7 +73,7 @@ export function JobsTable({ caption, rows, isStale, sorting }: JobsTableProps) {
   );
 }
 
-function Heads({ sorting }: { sorting: Sorting | undefined }) {
+function Heads({ sorting, selectAll }: { sorting: Sorting | undefined; selectAll: ReactNode }) {
   return (
     <Table.Header bg="bg.subtle">
       <Table.Row>
@@ -57,6 +87,7 @@ function Heads({ sorting }: { sorting: Sorting | undefined }) {
               : [["Job"]]
           }
           sorting={sorting}
+          before={selectAll}
         />
         <ColumnHead columns={[["Health", "health"]]} sorting={sorting} />
         <ColumnHead columns={[["State", "state"]]} sorting={sorting} />

@@ -9,25 +9,29 @@ import { JobLink } from "../parts/JobLink";
 import { StateBadge } from "../parts/StateBadge";
 import { inFull } from "../words/number";
 import { RunBars } from "./RunBars";
+import { SelectBox } from "./SelectBox";
 import { Watermark } from "./Watermark";
 
+interface JobsTableRowProps {
+  row: JobRow;
+  isSelected: boolean;
+  onSelect: (isOn: boolean) => void;
+}
+
 /** One job of the list. */
-export function JobsTableRow({ row }: { row: JobRow }) {
+export function JobsTableRow({ row, isSelected, onSelect }: JobsTableRowProps) {
   return (
-    <Table.Row verticalAlign="top">
+    <Table.Row verticalAlign="top" {...(isSelected ? { "data-selected": "" } : {})}>
       <Table.Cell minW={{ base: "9rem", md: "14rem" }}>
-        <JobLink job={row.job} />
-        <Owner row={row} />
-        {row.shards != null && (
-          <Text fontSize="xs" color="fg.muted">
-            virtual shards: {shardWords(row)}
-          </Text>
-        )}
-        {row.damaged && (
-          <Text fontSize="xs" colorPalette="red" color="colorPalette.fg" lineClamp={2} title={row.damaged}>
-            {row.damaged}
-          </Text>
-        )}
+        {/* In the cell of the name: of a table that scrolls sideways this column alone stays where it is. */}
+        <Flex gap={2} alignItems="flex-start">
+          <Box pt={0.5}>
+            <SelectBox label={`Select ${row.job}`} isOn={isSelected} onSelect={onSelect} />
+          </Box>
+          <Box minW={0}>
+            <JobName row={row} />
+          </Box>
+        </Flex>
       </Table.Cell>
       <Table.Cell minW="10rem" maxW="22rem" whiteSpace="normal">
         <JobHealth row={row} />
@@ -62,6 +66,25 @@ export function JobsTableRow({ row }: { row: JobRow }) {
         </Flex>
       </Table.Cell>
     </Table.Row>
+  );
+}
+
+function JobName({ row }: { row: JobRow }) {
+  return (
+    <>
+      <JobLink job={row.job} />
+      <Owner row={row} />
+      {row.shards != null && (
+        <Text fontSize="xs" color="fg.muted">
+          virtual shards: {shardWords(row)}
+        </Text>
+      )}
+      {row.damaged && (
+        <Text fontSize="xs" colorPalette="red" color="colorPalette.fg" lineClamp={2} title={row.damaged}>
+          {row.damaged}
+        </Text>
+      )}
+    </>
   );
 }
 

@@ -19,7 +19,7 @@ export function Updated({ of, healthAsOf, onRefresh }: UpdatedProps) {
   const at = new Date(of.dataUpdatedAt);
   const health = timeOf(healthAsOf);
   return (
-    <HStack gap={2} fontSize="xs" color="fg.muted" whiteSpace="nowrap">
+    <HStack gap={2} fontSize="xs" color="fg.muted" whiteSpace={{ base: "normal", md: "nowrap" }} ms="auto">
       <Text>
         Updated{" "}
         <time dateTime={at.toISOString()} title={inZone(at)}>
