@@ -2,8 +2,9 @@
 
     OBJECT<code: VARIANT, id: BIGINT, price: DECIMAL(22,2), tags: ARRAY<STRING>>
 
-VARIANT is a place with values of several types. What else is open: whether whole numbers fit into four bytes; whether
-a place of fractions holds whole numbers as well, which the aggregate takes together with them.
+Of one record it is exact, but for what arrays hold: VARIANT is a place there with values of several types, and among
+fractions there may be whole numbers, which are taken together. Of an aggregate over records this is so everywhere.
+Whether whole numbers fit into four bytes is open in both.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from airflow_bookmarks.glue.dynamic.types import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from airflow_bookmarks.glue.dynamic.choice import Steps
 
@@ -98,6 +99,70 @@ class Answer:
 
 
 @dataclass
+class ShapeMerge:
+    """Merges the shapes of single records, and says of each place with values of several types what they are.
+
+    Args:
+        answers: what is known for certain, by place; what else is open stays open.
+    """
+
+    answers: dict[Steps, Answer] = field(default_factory=dict)
+
+    def merged(self, shapes: Iterable[DataType], here: Steps = ()) -> DataType:
+        """Return the shape of a place: `UnknownType` where its values differ."""
+        held = list(shapes)
+        if None in here and any(_is_open(shape) for shape in held):
+            return UnknownType()  # and what lies below is asked for as well
+        structs = [shape for shape in held if isinstance(shape, StructType)]
+        arrays = [shape.elementType for shape in held if isinstance(shape, ArrayType)]
+        below = ShapeMerge()
+        struct = below._struct(structs, here) if structs else None
+        array = ArrayType(below.merged(arrays, (*here, None))) if arrays else None
+        self.answers |= below.answers
+        kinds = frozenset(kind for shape in held if (kind := _kind_of(shape)))
+        if len(kinds) == 1 and not kinds & {DOUBLE, HUGE}:
+            return struct or array or next(shape for shape in held if _kind_of(shape))
+        if not kinds:
+            return NullType()
+        self.answers[here] = Answer(kinds, struct, array)
+        return UnknownType()
+
+    def _struct(self, structs: Iterable[StructType], here: Steps) -> StructType:
+        found: dict[str, list[DataType]] = {}
+        for part in (part for struct in structs for part in struct):
+            found.setdefault(part.name, []).append(part.dataType)
+        names = sorted(found, key=lambda name: name.encode("utf-16-be"))  # as Spark sorts the keys of an object
+        return StructType([Field(name, self.merged(found[name], (*here, name))) for name in names])
+
+
+def _kind_of(shape: DataType) -> str | None:
+    """Return what the values of one record are at a place; None if they are null."""
+    if isinstance(shape, DecimalType):
+        return DOUBLE if shape.scale else HUGE
+    return _KINDS.get(type(shape))
+
+
+_KINDS: Mapping[type[DataType], str] = {
+    LongType: INT,
+    DoubleType: DOUBLE,
+    StringType: TEXT,
+    BooleanType: BOOLEAN,
+    StructType: OBJECT,
+    ArrayType: ARRAY,
+}
+
+
+def _is_open(shape: DataType) -> bool:
+    """Whether values that Spark has taken together at a place may be of several types."""
+    return isinstance(shape, UnknownType | DoubleType) or (isinstance(shape, DecimalType) and not _is_fraction(shape))
+
+
+def _is_fraction(shape: DecimalType) -> bool:
+    """Whether no whole number is among values that were taken together."""
+    return shape.scale > 0 and shape.precision - shape.scale < _DIGITS_OF_LONG
+
+
+@dataclass
 class ChoiceSettling:
     """Makes types of a shape and of answers, and collects the places that are open.
 
@@ -121,8 +186,8 @@ class ChoiceSettling:
             return ArrayType(StringType() if isinstance(element, NullType) else element)
         if isinstance(shape, LongType) and not self.has_long:
             return IntegerType()
-        if isinstance(shape, DecimalType) and shape.precision - shape.scale < _DIGITS_OF_LONG:
-            return DoubleType()  # no whole number is among them
+        if isinstance(shape, DecimalType) and _is_fraction(shape):
+            return DoubleType()
         if isinstance(shape, LongType | DecimalType | DoubleType | UnknownType):
             return self._answered(here)
         return shape

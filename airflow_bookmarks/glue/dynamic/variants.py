@@ -1,16 +1,16 @@
 """JSON whose records differ in types: read once, as a DataFrame with choices.
 
-    text --parse--> variants, kept on disk --one aggregate--> shape --one more, if something is open--> types
-                            `------------------------ taken apart by these types ------------------------> columns
+    text --parse--> variants, kept on disk --one look--> shapes --one more, if something is open--> types
+                            `--------------------- taken apart by these types --------------------> columns
 
-What is open after the first aggregate is told in `shapes`. PySpark 3.5 has no variants: there Python finds the types.
+What the shapes of records leave open is told in `shapes`. PySpark 3.5 has no variants: there Python finds the types.
 """
 
 from __future__ import annotations
 
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Protocol
 
 from pyspark.sql import functions as F
 
@@ -29,6 +29,7 @@ from airflow_bookmarks.glue.dynamic.shapes import (
     TEXT,
     Answer,
     ChoiceSettling,
+    ShapeMerge,
     shape_of,
 )
 from airflow_bookmarks.glue.dynamic.types import (
@@ -50,11 +51,18 @@ if TYPE_CHECKING:
     from airflow_bookmarks.glue.dynamic.choice import Steps
     from airflow_bookmarks.glue.run import GlueRun
 
-_VALUE, _PARSED, _BAD = "value", "glue_parsed", "glue_bad"
+_VALUE = "value"
+# What becomes of a text: a variant, or one that is to be split first, or that is no JSON; whether a number may be long.
+_PARSED, _SEVERAL, _BAD, _LONG = "glue_parsed", "glue_several", "glue_bad", "glue_long"
 
 # A number of ten digits or more, outside of texts: only then may a whole number need eight bytes.
-_TEN_DIGITS = r"[:,\[]\s*-?[0-9]{10}"
+_TEN_DIGITS = r"[:,\[]\s*+-?+[0-9]{10}"
 _INT = 2**31
+# Records of so many shapes at most are merged here, which tells more than Spark's aggregate; a shape is some hundred
+# characters, and a sparse record has many.
+_MOST_SHAPES = 1000
+# A fraction. Its digits make shapes of their own, and say nothing; a quoted name may look like one.
+_FRACTION, _ANY_FRACTION = r"DECIMAL\(1?[0-9],[1-9][0-9]?\)", "DECIMAL(1,1)"
 _CASE = "spark.sql.caseSensitive"
 _DUPLICATE_KEYS = "spark.sql.variant.allowDuplicateKeys"
 
@@ -72,7 +80,17 @@ class JsonRows:
     errors: ErrorRecords
 
 
-def frame_of_json(text: DataFrame, *, run: GlueRun, name: str = "json") -> JsonRows:
+class Split(Protocol):
+    """How texts of several records are told, and split."""
+
+    def is_one(self, value: Column) -> Column:
+        """Whether a text is one record, and not several."""
+
+    def records_of(self, text: DataFrame) -> DataFrame:
+        """Return a row for each record in the texts of the column `value`; other columns go along."""
+
+
+def frame_of_json(text: DataFrame, *, run: GlueRun, name: str = "json", split: Split | None = None) -> JsonRows:
     """Return the records that a text of JSON holds; the text is read once, and its parsed form kept until the run ends.
 
     Whole numbers are `int`, or `long` where one needs it, and fractions `double`; a column that holds both, or values
@@ -83,45 +101,52 @@ def frame_of_json(text: DataFrame, *, run: GlueRun, name: str = "json") -> JsonR
             A row that holds something else counts as an error; an empty one is skipped.
         run: the current run.
         name: the transformation context, for errors.
+        split: splits rows that hold several records; without it none does.
 
     Raises:
         FieldCaseError: two fields differ only in case.
     """
     if not has_variants():
-        frame, errors = json_by_records(text, run=run, name=name)
+        frame, errors = json_by_records(split.records_of(text) if split else text, run=run, name=name)
         return JsonRows(frame, errors)
-    parsed = _parsed(text)
-    keep(parsed, run)
-    found = _found(
-        parsed.agg(
-            F.schema_of_variant_agg(_PARSED).alias("shape"),
-            F.max("glue_long").alias("long"),
-            F.count(_BAD).alias("bad"),
-        )
-    )
-    rows, shape, bad = parsed, shape_of(found["shape"]), found["bad"]
-    if not isinstance(shape, StructType | NullType):
-        rows, bad = _objects_alone(parsed)
-        shape = shape_of(_found(rows.agg(F.schema_of_variant_agg(_PARSED)))[0])
-    types = _types(rows, shape, has_long=bool(found["long"]))
-    check_cases(types, text.sparkSession, name)
-    others = [column for column in text.columns if column != _VALUE]
-    columns = [marked(_extracted(column_of(_PARSED), (f.name,), f.dataType), f.name, f.dataType) for f in types]
-    kept = rows.where(column_of(_PARSED).isNotNull())
-    frame = kept.select(*columns, *[column_of(other) for other in others])
-    return JsonRows(frame, _errors(rows, run, name, bad))
-
-
-def _parsed(text: DataFrame) -> DataFrame:
-    value = column_of(_VALUE)
     others = [column_of(column) for column in text.columns if column != _VALUE]
-    given = text.where(F.trim(value) != "")
+    parsed = _parsed(text, others, split)
+    keep(parsed, run)
+    looked = _look(parsed)
+    if split and looked.several:
+        texts = parsed.where(column_of(_SEVERAL).isNotNull()).select(column_of(_SEVERAL).alias(_VALUE), *others)
+        rest = _parsed(split.records_of(texts), others, None)
+        keep(rest, run)
+        parsed = parsed.where(column_of(_SEVERAL).isNull()).union(rest)
+        looked = _look(parsed)
+    rows = _objects_alone(parsed) if looked.others else parsed
+    types = _types(rows, looked)
+    check_cases(types, text.sparkSession, name)
+    frame = _frame(rows.where(column_of(_PARSED).isNotNull()), types, others)
+    return JsonRows(frame, _errors(rows, run, name, looked.bad + looked.others))
+
+
+def _parsed(text: DataFrame, others: Sequence[Column], split: Split | None) -> DataFrame:
+    """Return variants; beside them what could not be parsed, and texts that are to be split first."""
+    value = column_of(_VALUE)
+    is_one = split.is_one(value) if split else F.lit(True)
     # A key may come twice in an object: the expression that parses keeps what the conf says where it is made.
     with _conf(text.sparkSession, _DUPLICATE_KEYS):
-        parsed = given.select(F.try_parse_json(value).alias(_PARSED), value, *others)
-    bad = F.when(column_of(_PARSED).isNull(), value).alias(_BAD)
-    is_long = value.rlike(_TEN_DIGITS).alias("glue_long")
-    return parsed.select(_PARSED, bad, is_long, *others)
+        variant = F.when(is_one, F.try_parse_json(value))
+        parsed = text.select(variant.alias(_PARSED), F.when(~is_one, value).alias(_SEVERAL), value, *others)
+    is_bad = column_of(_PARSED).isNull() & column_of(_SEVERAL).isNull() & (F.trim(value) != "")
+    is_long = value.rlike(_TEN_DIGITS).alias(_LONG)
+    return parsed.select(_PARSED, _SEVERAL, F.when(is_bad, value).alias(_BAD), is_long, *others)
+
+
+def _frame(rows: DataFrame, types: StructType, others: Sequence[Column]) -> DataFrame:
+    """Return the fields of the records as columns, with their choices."""
+    # In two steps, since Spark takes a field from the variant again for each mention of it.
+    names = [f"glue_{number}" for number, _ in enumerate(types)]
+    fields = [_got(column_of(_PARSED), (f.name,), _ddl(f.dataType)) for f in types]
+    taken = rows.select(*[field.alias(name) for field, name in zip(fields, names, strict=True)], *others)
+    columns = [_taken(column_of(name), f.dataType) for name, f in zip(names, types, strict=True)]
+    return taken.select(*[marked(c, f.name, f.dataType) for c, f in zip(columns, types, strict=True)], *others)
 
 
 @contextmanager
@@ -138,20 +163,88 @@ def _conf(spark: SparkSession, key: str) -> Iterator[None]:
             spark.conf.set(key, before)
 
 
-def _found(asked: DataFrame) -> Row:
-    """Return the one row of an aggregate; without regard to case it takes `Id` and `id` of two records for one key."""
+def _rows(asked: DataFrame) -> list[Row]:
+    """Return what Spark says of shapes; without regard to case it takes `Id` and `id` of two objects for one key."""
     with _conf(asked.sparkSession, _CASE):
-        row: Row = asked.collect()[0]
-    return row
+        return asked.collect()
 
 
-def _objects_alone(parsed: DataFrame) -> tuple[DataFrame, int]:
-    """Return the rows where what is no object counts as bad, and how many are bad."""
+@dataclass(frozen=True)
+class _Looked:
+    """What a look at all records has shown.
+
+    Args:
+        shape: the shape of those that are objects.
+        answers: what is known already of places that the shape leaves open.
+        has_long: whether a whole number may need eight bytes.
+        bad: how many texts could not be parsed.
+        several: how many are to be split first.
+        others: how many were no objects.
+    """
+
+    shape: DataType
+    answers: Mapping[Steps, Answer]
+    has_long: bool
+    bad: int
+    several: int
+    others: int
+
+
+def _look(parsed: DataFrame) -> _Looked:
+    return _by_shape(parsed) or _by_aggregate(parsed)
+
+
+def _by_shape(parsed: DataFrame) -> _Looked | None:
+    """Return what the records hold by their shapes, of which there are few as a rule; None if there are many."""
+    shape, names = column_of("shape"), F.schema_of_variant(_PARSED).alias("shape")
+    counts = [F.count(column).alias(column) for column in (_PARSED, _SEVERAL, _BAD)]
+    found = parsed.groupBy(names).agg(F.max(_LONG).alias(_LONG), *counts)
+    plain = F.when(shape.contains("`"), shape).otherwise(F.regexp_replace(shape, _FRACTION, _ANY_FRACTION))
+    sums = [F.sum(column).alias(column) for column in (_PARSED, _SEVERAL, _BAD)]
+    merged = found.groupBy(plain.alias("shape")).agg(F.max(_LONG).alias(_LONG), *sums)
+    groups = _rows(merged.limit(_MOST_SHAPES + 1))
+    if len(groups) > _MOST_SHAPES:
+        return None
+    objects, merge = [group for group in groups if _is_object(group["shape"])], ShapeMerge()
+    held = merge.merged(shape_of(group["shape"]) for group in objects)
+    has_long = any(group[_LONG] for group in objects)
+    bad, several, all_parsed = (sum(group[column] for group in groups) for column in (_BAD, _SEVERAL, _PARSED))
+    return _Looked(
+        shape=held,
+        # Whether whole numbers need eight bytes is asked together with what else the values there are.
+        answers={place: each for place, each in merge.answers.items() if not (has_long and INT in each.kinds)},
+        has_long=has_long,
+        bad=bad,
+        several=several,
+        others=all_parsed - sum(group[_PARSED] for group in objects),
+    )
+
+
+def _is_object(shape: str | None) -> bool:
+    return shape is not None and shape.startswith(OBJECT)
+
+
+def _by_aggregate(parsed: DataFrame) -> _Looked:
+    """Return what the records hold by Spark's own aggregate, whatever number of shapes they have."""
+    is_object = F.schema_of_variant(_PARSED).startswith(OBJECT)
+    [found] = _rows(
+        parsed.agg(
+            F.schema_of_variant_agg(F.when(is_object, column_of(_PARSED))).alias("shape"),
+            F.max(_LONG).alias("long"),
+            F.count(_BAD).alias("bad"),
+            F.count(_SEVERAL).alias("several"),
+            F.count_if(~is_object).alias("others"),
+        )
+    )
+    return _Looked(shape_of(found["shape"]), {}, bool(found["long"]), found["bad"], found["several"], found["others"])
+
+
+def _objects_alone(parsed: DataFrame) -> DataFrame:
+    """Return the rows where what is no object counts as bad."""
     variant = column_of(_PARSED)
-    is_object = F.schema_of_variant(variant).startswith("OBJECT")
+    is_object = F.schema_of_variant(variant).startswith(OBJECT)
     bad = F.when(~F.coalesce(is_object, F.lit(False)), F.coalesce(column_of(_BAD), F.to_json(variant)))
-    rows = parsed.withColumn(_BAD, bad).withColumn(_PARSED, F.when(column_of(_BAD).isNull(), variant))
-    return rows, rows.agg(F.count(_BAD)).collect()[0][0]
+    return parsed.withColumn(_BAD, bad).withColumn(_PARSED, F.when(column_of(_BAD).isNull(), variant))
 
 
 def _errors(rows: DataFrame, run: GlueRun, name: str, bad: int) -> ErrorRecords:
@@ -169,71 +262,77 @@ def _errors(rows: DataFrame, run: GlueRun, name: str, bad: int) -> ErrorRecords:
 # ---- what the types are
 
 
-def _types(rows: DataFrame, shape: DataType, *, has_long: bool) -> StructType:
+def _types(rows: DataFrame, looked: _Looked) -> StructType:
     """Return the types of the records, asking for what is open until nothing is."""
-    answers: dict[Steps, Answer] = {}
+    answers = dict(looked.answers)
     while True:
-        settling = ChoiceSettling(has_long, answers)
-        types = settling.settled(shape)
+        settling = ChoiceSettling(looked.has_long, answers)
+        types = settling.settled(looked.shape)
         if not settling.open:
             return types if isinstance(types, StructType) else StructType()
-        answers |= _asked(rows, settling.open, has_long=has_long)
+        answers |= _asked(rows, settling.open, has_long=looked.has_long)
 
 
 def _asked(rows: DataFrame, places: Sequence[Steps], *, has_long: bool) -> dict[Steps, Answer]:
-    """Ask what the values at places are, in one aggregate."""
-    aggregates: list[Column] = []
-    for number, place in enumerate(places):
-        values = _values_at(column_of(_PARSED), place)
-        asked = _of_one(values.column) if isinstance(values, _Single) else _of_several(values.column)
-        if not has_long:
-            asked = (*asked[:3], F.lit(None))
-        aggregates += [each.alias(f"{what}{number}") for what, each in zip(_ASKED, asked, strict=True)]
-    found = _found(rows.agg(*aggregates))
+    """Ask what the values at places are: in one aggregate, and in one more if there are objects or arrays."""
+    values = {place: _values_at(column_of(_PARSED), place) for place in places}
+    kinds = _aggregated(rows, {place: held.kinds() for place, held in values.items()})
+    longs = _aggregated(rows, {place: held.is_long() for place, held in values.items()} if has_long else {})
+    shapes = {
+        kind: _aggregated(rows, {place: values[place].shape(kind) for place in places if kind in kinds[place]})
+        for kind in (OBJECT, ARRAY)
+    }
     answers = {}
-    for number, place in enumerate(places):
-        kinds, struct, array, is_long = (found[f"{what}{number}"] for what in _ASKED)
-        shapes = [shape_of(struct), shape_of(array)]
+    for place in places:
+        known = frozenset(kinds[place]) | ({LONG} if longs.get(place) and INT in kinds[place] else frozenset())
+        held = {kind: shape_of(found[place]) for kind, found in shapes.items() if place in found}
         if None in place:  # those are shapes of arrays of what was asked for
-            shapes = [shape.elementType if isinstance(shape, ArrayType) else shape for shape in shapes]
-        known = frozenset(kinds) | ({LONG} if is_long and INT in kinds else frozenset())
-        answers[place] = Answer(known, shapes[0], shapes[1])
+            held = {kind: each.elementType if isinstance(each, ArrayType) else each for kind, each in held.items()}
+        answers[place] = Answer(known, held.get(OBJECT), held.get(ARRAY))
     return answers
 
 
-# What is asked of each place: the kinds, the shapes of objects and of arrays, whether a whole number needs eight bytes.
-_ASKED = ("kinds", "struct", "array", "long")
-
-
-def _of_one(value: Column) -> tuple[Column, ...]:
-    name = F.schema_of_variant(value)
-    return (
-        F.collect_set(_kind(name)),
-        F.schema_of_variant_agg(F.when(name.startswith("OBJECT"), value)),
-        F.schema_of_variant_agg(F.when(name.startswith("ARRAY"), value)),
-        F.max(_is_long(value)),
-    )
-
-
-def _of_several(values: Column) -> tuple[Column, ...]:
-    # The names are made first: of a lambda Spark evaluates each mention of an expression.
-    kinds = F.array_sort(F.array_distinct(F.transform(F.transform(values, F.schema_of_variant), _kind)))
-    return (
-        F.array_distinct(F.flatten(F.collect_set(kinds))),
-        F.schema_of_variant_agg(_those(values, "OBJECT")),
-        F.schema_of_variant_agg(_those(values, "ARRAY")),
-        F.max(F.exists(values, _is_long)),
-    )
+def _aggregated(rows: DataFrame, asked: Mapping[Steps, Column]) -> dict[Steps, Any]:
+    """Return what aggregates come to, by place."""
+    if not asked:
+        return {}
+    [found] = _rows(rows.agg(*[column.alias(str(number)) for number, column in enumerate(asked.values())]))
+    return dict(zip(asked, found, strict=True))
 
 
 @dataclass(frozen=True)
 class _Single:
+    """A variant, and the aggregates that tell what it is."""
+
     column: Column
+
+    def kinds(self) -> Column:
+        return F.collect_set(_kind(F.schema_of_variant(self.column)))
+
+    def shape(self, kind: str) -> Column:
+        is_of = F.schema_of_variant(self.column).startswith(kind)
+        return F.schema_of_variant_agg(F.when(is_of, self.column))
+
+    def is_long(self) -> Column:
+        return F.max(_is_long(self.column))
 
 
 @dataclass(frozen=True)
 class _Several:
+    """An array of variants, and the aggregates that tell what they are."""
+
     column: Column
+
+    def kinds(self) -> Column:
+        # The names are made first: of a lambda Spark evaluates each mention of an expression.
+        kinds = F.transform(F.array_distinct(F.transform(self.column, F.schema_of_variant)), _kind)
+        return F.array_distinct(F.flatten(F.collect_set(F.array_sort(F.array_distinct(kinds)))))
+
+    def shape(self, kind: str) -> Column:
+        return F.schema_of_variant_agg(_those(self.column, kind))
+
+    def is_long(self) -> Column:
+        return F.max(F.exists(self.column, _is_long))
 
 
 def _values_at(root: Column, place: Steps) -> _Single | _Several:
@@ -261,9 +360,8 @@ def _kind(name: Column) -> Column:
         F.when(name == "BIGINT", INT)
         .when(name.startswith("OBJECT"), OBJECT)
         .when(name.startswith("ARRAY"), ARRAY)
-        .when(name.rlike(r"^DECIMAL\([23]\d,0\)$"), HUGE)
-        .when(name.startswith("DECIMAL"), DOUBLE)
         .when(name.isin(TEXT, BOOLEAN, DOUBLE), name)
+        .when(name.startswith("DECIMAL"), F.when(name.endswith(",0)"), HUGE).otherwise(DOUBLE))
     )
 
 
@@ -279,26 +377,39 @@ def _those(variants: Column, shape: str) -> Column:
 # ---- taking variants apart
 
 
-def _extracted(root: Column, place: Steps, wanted: DataType) -> Column:
-    """Return the value at a place of a variant as a type, with its choices."""
+def _taken(value: Column, wanted: DataType) -> Column:
+    """Return a value that Spark has taken from a variant as `_ddl` says, with its choices taken apart."""
     if isinstance(wanted, NullType):
         return F.lit(None)
-    if not choices_in(wanted) and not _has_null(wanted):  # Spark takes a variant apart itself, but into no null type
-        return _got(root, place, _ddl(wanted))
-    name = F.schema_of_variant(_got(root, place, "variant"))
+    if not choices_in(wanted) and not _has_null(wanted):
+        return value
     if isinstance(wanted, StructType):
-        fields = [_extracted(root, (*place, f.name), f.dataType).alias(f.name) for f in wanted]
-        return F.when(name.startswith("OBJECT"), F.struct(*fields))
+        fields = [_taken(value.getField(f.name), f.dataType).alias(f.name) for f in wanted]
+        return F.when(value.isNotNull(), F.struct(*fields))
     if isinstance(wanted, ArrayType):
         element = wanted.elementType
-        return F.transform(_got(root, place, "array<variant>"), lambda each: _extracted(each, (), element))
+        return F.transform(value, lambda each: _taken(each, element))
     if not isinstance(wanted, ChoiceType):
         raise TypeError(f"no JSON is read as {wanted}")
-    held = [
-        F.when(_IS[part.typeName()](name), _extracted(root, place, part)).alias(part.typeName())
-        for part in wanted.choices
-    ]
-    return F.when(name != "VOID", F.struct(*held))
+    return _chosen(value, wanted)
+
+
+def _chosen(variant: Column, choice: ChoiceType) -> Column:
+    """Return a variant as a choice; null if it is null, or absent."""
+    name = F.schema_of_variant(variant)
+    # By cases, since in a lambda Spark evaluates each mention of the name.
+    first, *others = [(_IS[part.typeName()](name), _as(variant, part, choice)) for part in choice.choices]
+    chosen = F.when(*first)
+    for case in others:
+        chosen = chosen.when(*case)
+    return chosen
+
+
+def _as(variant: Column, wanted: DataType, choice: ChoiceType) -> Column:
+    """Return a choice that holds a variant as one of its types."""
+    value = _taken(_got(variant, (), _ddl(wanted)), wanted)
+    parts = [value if part is wanted else F.lit(None).cast(spark_type(part)) for part in choice.choices]
+    return F.struct(*[each.alias(part.typeName()) for each, part in zip(parts, choice.choices, strict=True)])
 
 
 # Whether a value whose schema has a name is one of a type of a choice. No choice has whole numbers of two types.
@@ -321,7 +432,9 @@ def _has_null(wanted: DataType) -> bool:
 
 
 def _ddl(wanted: DataType) -> str:
-    """Return a type with parts as Spark's SQL writes it, whatever its names hold."""
+    """Return what Spark takes a value from a variant as, in its SQL: what it has no type for stays a variant."""
+    if isinstance(wanted, ChoiceType | NullType):
+        return "variant"
     if isinstance(wanted, StructType):
         parts = [f"`{part.name.replace('`', '``')}`: {_ddl(part.dataType)}" for part in wanted]
         return f"struct<{', '.join(parts)}>"

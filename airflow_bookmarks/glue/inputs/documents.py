@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F
@@ -15,28 +16,37 @@ VALUE = "value"
 
 # Between two documents, where a text may hold the same: then an odd number of quotes stands before it.
 _BETWEEN = r"(?<=[}\]])(?=\s*[{\[])"
-_LOOKS_LIKE_TWO = r"[}\]]\s*[{\[]"
+_LOOKS_LIKE_TWO = r"[}\]]\s*+[{\[]"
 
 
-def records_of(text: DataFrame, path: Sequence[str]) -> DataFrame:
-    """Return a row for each record in the texts of the column `value`; other columns go along.
+@dataclass(frozen=True)
+class Documents:
+    """How texts hold records.
 
     A line, or a file read whole, may hold several documents, as Firehose writes them, and a document may be an array of
     records.
 
     Args:
-        text: the texts.
         path: fields of each document down to an array whose elements are the records; empty: documents are records,
             and one that is an array holds records.
     """
-    others = [F.col(f"`{name.replace('`', '``')}`") for name in text.columns if name != VALUE]
-    written, value = text.where(F.length(F.trim(F.col(VALUE))) > 0), F.col(VALUE)
-    fields = [name for name in path if name]
-    found = F.flatten(F.transform(_documents(value), lambda document: _elements(document, fields)))
-    if not path:  # most texts are one record, and are left as they are
-        is_one = ~value.rlike(_LOOKS_LIKE_TWO) & ~F.trim(value).startswith("[")
-        found = F.when(is_one, F.array(value)).otherwise(found)
-    return written.select(F.explode(found).alias(VALUE), *others)
+
+    path: Sequence[str] = ()
+
+    def is_one(self, value: Column) -> Column:
+        """Whether a text is one record: most are, and need no splitting."""
+        begins = F.when(value.startswith("{"), True).otherwise(~F.ltrim(value).startswith("["))
+        return F.lit(not self.path) & begins & ~value.rlike(_LOOKS_LIKE_TWO)
+
+    def records_of(self, text: DataFrame) -> DataFrame:
+        """Return a row for each record in the texts of the column `value`; other columns go along."""
+        others = [F.col(f"`{name.replace('`', '``')}`") for name in text.columns if name != VALUE]
+        written, value = text.where(F.length(F.trim(F.col(VALUE))) > 0), F.col(VALUE)
+        fields = [name for name in self.path if name]
+        found = F.flatten(F.transform(_documents(value), lambda document: _elements(document, fields)))
+        return written.select(
+            F.explode(F.when(self.is_one(value), F.array(value)).otherwise(found)).alias(VALUE), *others
+        )
 
 
 def _documents(value: Column) -> Column:

@@ -16,7 +16,7 @@ from airflow_bookmarks.core.selection.bound import Bound
 from airflow_bookmarks.core.selection.listing import Listing
 from airflow_bookmarks.glue.dynamic.frame import DynamicFrame
 from airflow_bookmarks.glue.dynamic.variants import frame_of_json
-from airflow_bookmarks.glue.inputs.documents import VALUE, records_of
+from airflow_bookmarks.glue.inputs.documents import VALUE, Documents
 from airflow_bookmarks.sources.files.options import FileOptions
 from airflow_bookmarks.spark.files.whole import WholeRead
 
@@ -227,7 +227,8 @@ class FileRead:
             schema = StructType() if known is None else StructType.fromJson(known)
             empty = run.spark.createDataFrame([], schema)
             return DynamicFrame.of(empty, self.glue_ctx, self.ctx, is_nothing_new=is_nothing_new)
-        rows = frame_of_json(records_of(text, self.format.json_path), run=run, name=self.ctx or self.call)
+        split = Documents(self.format.json_path)
+        rows = frame_of_json(text, run=run, name=self.ctx or self.call, split=split)
         if kept is not None and run.job is not None:
             found: Any = json.loads(rows.frame.schema.json())
             if len(json.dumps(found)) <= _KEPT_SCHEMA_BYTES and kept.get() != found:

@@ -18,14 +18,21 @@ from airflow_bookmarks.glue.run import current_run
 from airflow_bookmarks.spark.features import has_variants
 from tests.glue.dynamic.frames import frame_of, held
 
-WAYS = ("variants", "records") if has_variants() else ("records",)
+# By variants: shapes merged here or, where there are too many, by Spark's aggregate; and on a Spark without variants.
+WAYS = ("shapes", "aggregate", "records") if has_variants() else ("records",)
 
 
 @pytest.fixture(params=WAYS)
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Read by variants, and as on a Spark that has none."""
-    monkeypatch.setattr(variants, "has_variants", lambda: request.param == "variants")
+    """Read in each way."""
+    read_by(request.param, monkeypatch)
     return str(request.param)
+
+
+def read_by(way: str, patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(variants, "has_variants", lambda: way != "records")
+    if way == "aggregate":
+        patch.setattr(variants, "_MOST_SHAPES", 0)
 
 
 def persistent_rdds(spark: SparkSession) -> set[int]:
@@ -64,6 +71,18 @@ CONFLICTS = {
         "|-- x: array\n|    |-- element: array\n|    |    |-- element: choice\n"
         "|    |    |    |-- int\n|    |    |    |-- string",
     ),
+    "in arrays of different records": (
+        ['{"x": [{"y": 1}]}', '{"x": [{"y": "a"}, {"y": "b"}]}', '{"x": [{"y": 2.5}]}'],
+        "|-- x: array\n|    |-- element: struct\n|    |    |-- y: choice\n"
+        "|    |    |    |-- int\n|    |    |    |-- double\n|    |    |    |-- string",
+    ),
+    "in one array and in another record": (
+        ['{"x": [{"y": 1}, "a"]}', '{"x": [{"y": true}, {"y": "b"}]}', '{"x": [{"y": 2.5}]}'],
+        "|-- x: array\n|    |-- element: choice\n|    |    |-- string\n|    |    |-- struct\n"
+        "|    |    |    |-- y: choice\n"
+        "|    |    |    |    |-- int\n|    |    |    |    |-- double\n|    |    |    |    |-- string\n"
+        "|    |    |    |    |-- boolean",
+    ),
     "in the struct of a choice": (
         ['{"x": {"y": 1}}', '{"x": {"y": "b"}}', '{"x": "a"}'],
         "|-- x: choice\n|    |-- string\n|    |-- struct\n|    |    |-- y: choice\n"
@@ -86,7 +105,7 @@ def _read(spark: SparkSession, way: str, cases: dict[str, tuple[list[str], str]]
         for number in range(most)
     ]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(variants, "has_variants", lambda: way == "variants")
+        read_by(way, patch)
         frame = frame_of(spark, *[json.dumps(record) for record in whole])
         return {"schema": frame.schema(), "held": held(frame)}
 
@@ -120,6 +139,12 @@ PLAIN = {
     "nothing but null": (['{"x": null, "y": true}'], "|-- x: null\n|-- y: boolean"),
     "an empty array": (['{"x": []}'], "|-- x: array\n|    |-- element: string"),
     "an empty struct": (['{"x": {}, "y": 1}'], "|-- x: null\n|-- y: int"),
+    "whole numbers in an array": (['{"x": [1]}', '{"x": [-7, null]}'], "|-- x: array\n|    |-- element: int"),
+    "long numbers in an array": (['{"x": [1]}', '{"x": [2147483648]}'], "|-- x: array\n|    |-- element: long"),
+    "names that look like types": (
+        ['{"x": {"DECIMAL(3,1)": 1.25, "y: DECIMAL(4,2)": "a"}}'],
+        "|-- x: struct\n|    |-- DECIMAL(3,1): double\n|    |-- y: DECIMAL(4,2): string",
+    ),
     "names with signs": (
         ['{"a.b": 1, "it\'s \\"x\\"": "c", "d`e": {"f g": 1}}'],
         '|-- a.b: int\n|-- d`e: struct\n|    |-- f g: int\n|-- it\'s "x": string',
@@ -143,24 +168,33 @@ def test_values_of_one_type_are_plain(plain: dict[str, dict[str, Any]], way: str
     assert StructType(sorted(of_case, key=lambda field: field.name)).treeString() == f"root\n{expected}"
 
 
-def test_whole_number_of_more_than_eight_bytes_keeps_its_digits(spark: SparkSession, way: str) -> None:
-    frame = frame_of(spark, '{"x": 12345678901234567890}', '{"x": 1}')
+@pytest.mark.parametrize("whole", [9223372036854775808, 12345678901234567890])  # of nineteen digits, and of twenty
+def test_whole_number_of_more_than_eight_bytes_keeps_its_digits(spark: SparkSession, way: str, whole: int) -> None:
+    frame = frame_of(spark, json.dumps({"x": whole}), '{"x": 1}')
 
-    assert [int(row.x) for row in frame.resolveChoice(choice="cast:decimal(38,0)").toDF().collect()] in (
-        [12345678901234567890, 1],
-    )
+    assert [int(row.x) for row in frame.resolveChoice(choice="cast:decimal(38,0)").toDF().collect()] == [whole, 1]
+
+
+def test_digits_of_fractions_make_no_shapes_of_their_own(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(variants, "_MOST_SHAPES", 1)
+    monkeypatch.setattr(variants, "_by_aggregate", lambda parsed: pytest.fail("more than one shape"))
+
+    frame = frame_of(spark, '{"x": 1.5, "y": [0.25]}', '{"x": 22.125, "y": [1000.5, 3.25]}')
+
+    assert held(frame) == [{"x": 1.5, "y": [0.25]}, {"x": 22.125, "y": [1000.5, 3.25]}]
 
 
 def test_what_is_no_object_is_an_error_record_and_other_columns_go_along(spark: SparkSession, way: str) -> None:
-    lines = ['{"id": 1, "id": 2}', '{"id": 2,', "", "5", '{"id": "b"}']
+    lines = ['{"id": 1, "id": 2}', '{"id": 2,', "", "5", '{"id": "b"}', " ", "null"]
     text = spark.createDataFrame([(line, number) for number, line in enumerate(lines)], "value string, line int")
 
     rows = frame_of_json(text, run=current_run(spark))
 
     frame = DynamicFrame.of(rows.frame, None, "json", errors=rows.errors)
     assert held(frame) == [{"id": 2, "line": 0}, {"id": "b", "line": 4}]  # a key that comes twice has its last value
-    assert frame.errorsCount() == 2
-    assert sorted(row.error.source for row in frame.errorsAsDynamicFrame().toDF().collect()) == ["5", '{"id": 2,']
+    assert frame.errorsCount() == 3
+    sources = sorted(row.error.source for row in frame.errorsAsDynamicFrame().toDF().collect())
+    assert sources == ["5", "null", '{"id": 2,']
 
 
 def test_no_record_at_all_is_a_frame_without_columns(spark: SparkSession, way: str) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from airflow_bookmarks.glue.errors import GlueUnsupportedError
-from airflow_bookmarks.glue.inputs.documents import records_of
+from airflow_bookmarks.glue.inputs.documents import Documents
 from tests.glue.running import Script, rows_of
 
 pytestmark = pytest.mark.spark
@@ -38,7 +38,20 @@ def json(script: Script, **format_options: Any) -> dict[str, Any]:
 )
 def test_records_of_a_text_are_told_apart(script: Script, text: str, path: tuple[str, ...], records: list[str]) -> None:
     frame = script.spark.createDataFrame([(text, "p")], "value string, part string")
-    assert [(row[0].strip(), row[1]) for row in records_of(frame, path).collect()] == [(each, "p") for each in records]
+    assert [(row[0].strip(), row[1]) for row in Documents(path).records_of(frame).collect()] == [
+        (each, "p") for each in records
+    ]
+
+
+def test_lines_of_several_records_stand_among_lines_of_one(script: Script) -> None:
+    script.put("raw/a.json", '{"n": 1}', '{"n": 2}{"n": "three"} {"n": 4', '[{"n": 5}, 6]', '{"n": 7')
+
+    def told(context: Any) -> tuple[int, list[str], int]:
+        frame = context.create_dynamic_frame.from_options(**json(script))
+        values = [str(value) for row in frame.toDF().select("n.*").collect() for value in row if value is not None]
+        return frame.count(), sorted(values), frame.errorsCount()
+
+    assert script.run(told) == (4, ["1", "2", "5", "three"], 3)
 
 
 def test_lines_are_records_and_only_new_files_are_read(script: Script) -> None:
