@@ -110,7 +110,12 @@ def _command(commands: Any, name: str, run: Callable[[argparse.Namespace], int |
 
 
 def _add_job(parser: argparse.ArgumentParser, run_id: str) -> None:
-    parser.add_argument("--job-name", required=True, metavar="NAME", help="the name that the script gives to Job.init")
+    parser.add_argument(
+        "--job-name",
+        required=True,
+        metavar="NAME",
+        help="the name of the job: bookmark_job of its task, or what the script gives to Job.init",
+    )
     parser.add_argument("--run-id", metavar="RUN", help=run_id)
     _add_store(parser)
 
@@ -189,7 +194,12 @@ def _row(what: str, is_right: bool, found: str) -> dict[str, Any]:
 
 
 def _inventory(args: argparse.Namespace) -> None:
-    from airflow_bookmarks.glue.inventory.report import FINDING_COLUMNS, SCRIPT_COLUMNS, inventory
+    from airflow_bookmarks.glue.inventory.report import (
+        FINDING_COLUMNS,
+        SCRIPT_COLUMNS,
+        TARGET_COLUMNS,
+        inventory,
+    )
 
     reports = inventory(args.paths)
     if args.output == "json":
@@ -197,8 +207,10 @@ def _inventory(args: argparse.Namespace) -> None:
         return
     say(as_table([report.row() for report in reports], SCRIPT_COLUMNS))
     findings = [finding for report in reports for finding in report.findings()]
-    if findings:
-        say(f"\n{as_table(findings, FINDING_COLUMNS)}")
+    targets = [target for report in reports for target in report.fixed_targets()]
+    for rows, columns in ((findings, FINDING_COLUMNS), (targets, TARGET_COLUMNS)):
+        if rows:
+            say(f"\n{as_table(rows, columns)}")
 
 
 # ---- bookmarks

@@ -45,9 +45,10 @@ job.commit()
 """
 SCRIPTS = {
     "orders.py": ORDERS,
-    "people.py": ORDERS.replace(', transformation_ctx="orders"', "").replace(
-        'args["JOB_NAME"], args', '"people", args'
-    ),
+    "people.py": ORDERS.replace(', transformation_ctx="orders"', "")
+    .replace('args["JOB_NAME"], args', '"people", args')
+    .replace('args["target"]', '"s3://lake/people"')
+    .replace('"JOB_NAME", "target"', '"JOB_NAME"'),
     "clicks.py": ORDERS.replace("orders = glueContext.create_dynamic_frame.from_catalog(", "glueContext.forEachBatch("),
 }
 

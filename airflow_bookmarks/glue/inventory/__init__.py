@@ -2,6 +2,7 @@
 
 surface  what a script may use of Glue, by name: what is supported, what needs a word, what is out of reach
 source   the source of one script: its imports, its calls, and what is known of their arguments
+targets  paths and tables that a script writes to whatever its arguments say
 reading  the rules: from the source of a script to what it needs
 absent   the import of a transform of Glue Studio says what to do instead
 report   scripts and folders read, and what is said of them

@@ -17,7 +17,6 @@ from airflow_bookmarks.core.errors import OptionError
 from airflow_bookmarks.glue.inventory.source import UNKNOWN, ScriptSource, dotted
 from airflow_bookmarks.glue.inventory.surface import (
     AT_ONCE,
-    CALLS,
     CONNECTION_PREFIXES,
     CONNECTIONS,
     CONTEXT_MEMBERS,
@@ -33,8 +32,10 @@ from airflow_bookmarks.glue.inventory.surface import (
     WRITTEN_AT_ONCE,
     CallForm,
     Support,
+    form_of,
     why_absent,
 )
+from airflow_bookmarks.glue.inventory.targets import FixedTarget, fixed_targets
 
 # Options of a write that a load into Redshift checks, by their names in small letters.
 _OF_LOADS: Mapping[str, Callable[[str | None], object]] = {
@@ -64,11 +65,12 @@ class ScriptFinding:
 
 @dataclass(frozen=True, slots=True)
 class ScriptNeeds:
-    """What one script needs: what it uses of Glue, the arguments it asks for, the contexts it reads with."""
+    """What one script needs: what it uses of Glue, its arguments, the contexts it reads with, the targets it names."""
 
     findings: tuple[ScriptFinding, ...] = ()
     arguments: tuple[str, ...] = ()
     contexts: tuple[str, ...] = ()
+    targets: tuple[FixedTarget, ...] = ()
 
     @property
     def verdict(self) -> Support | None:
@@ -108,7 +110,8 @@ class _Reading:
         for rule in (self._imports, self._calls, self._members, self._spark_reads, self._job):
             self.found += rule()
         ordered = sorted(dict.fromkeys(self.found), key=lambda finding: finding.line)
-        return ScriptNeeds(tuple(ordered), tuple(dict.fromkeys(self.arguments)), tuple(self.contexts))
+        targets = tuple(fixed_targets(self.source))
+        return ScriptNeeds(tuple(ordered), tuple(dict.fromkeys(self.arguments)), tuple(self.contexts), targets)
 
     # ---- what is imported
 
@@ -148,7 +151,7 @@ class _Reading:
     def _calls(self) -> Iterator[ScriptFinding]:
         for name, call in self.source.calls():
             last = name.rpartition(".")[2]
-            form = CALLS.get(".".join(name.split(".")[-2:])) or CALLS.get(last)
+            form = form_of(name)
             if form is not None:
                 yield from self._glue_call(name, call, form)
             elif last in OUT_OF_REACH and "." in name:

@@ -13,6 +13,7 @@ from airflow_bookmarks.glue.inventory.surface import Support
 
 SCRIPT_COLUMNS = ("script", "verdict", "supported", "word", "out", "arguments")
 FINDING_COLUMNS = ("script", "line", "verdict", "what", "note")
+TARGET_COLUMNS = ("script", "line", "what", "fixed_target")
 
 _NOTHING = "nothing of Glue"
 _OTHER_LANGUAGES = {
@@ -48,6 +49,13 @@ class ScriptReport:
         rest = [finding for finding in self.needs.findings if finding.support is not Support.YES]
         return [{"script": str(self.path), **_row(finding)} for finding in rest]
 
+    def fixed_targets(self) -> list[dict[str, Any]]:
+        """Return as rows the targets that the script names itself, whatever its arguments say."""
+        return [
+            {"script": str(self.path), "line": each.line, "what": each.what, "fixed_target": each.target}
+            for each in self.needs.targets
+        ]
+
     def as_dict(self) -> dict[str, Any]:
         """Return it as plain values."""
         found = {
@@ -64,6 +72,9 @@ class ScriptReport:
             **found,
             "arguments": list(self.needs.arguments),
             "contexts": list(self.needs.contexts),
+            "fixed_targets": [
+                {"line": each.line, "what": each.what, "target": each.target} for each in self.needs.targets
+            ],
         }
 
 

@@ -68,6 +68,13 @@ CALLS: dict[str, CallForm] = {
     "extract_jdbc_conf": CallForm(("connection_name", "catalog_id")),
 }
 
+
+def form_of(name: str) -> CallForm | None:
+    """Return the form of a call by the dotted name that a script calls; None of a call that is not Glue's."""
+    parts = name.split(".")
+    return CALLS.get(".".join(parts[-2:])) or CALLS.get(parts[-1])
+
+
 # Of a GlueContext; what it shares with a SQLContext is below.
 CONTEXT_MEMBERS = frozenset(
     {name.partition(".")[0] for name in CALLS}

@@ -268,6 +268,44 @@ def test_names_of_a_module_are_those_that_it_has_here() -> None:
     assert exported("awsglue.no_such") is None
 
 
+# ---- targets
+
+FIXED = {
+    "a table of the catalog": ('glueContext.write_dynamic_frame.from_catalog(a, "shop", "clean")', "shop.clean"),
+    "a path": ('glueContext.write_dynamic_frame.from_options(a, "s3", {"path": "s3://lake/a"}, "csv")', "s3://lake/a"),
+    "a path by a constant": ('A = "s3://lake" + "/a"\nglueContext.getSink("s3", path=A)', "s3://lake/a"),
+    "a table that a sink updates": ('sink.setCatalogInfo(catalogDatabase="a", catalogTableName="b")', "a.b"),
+    "a purged path": ('glueContext.purge_s3_path("s3://lake/a", {})', "s3://lake/a"),
+    "a purged table": ('glueContext.purge_table(database="a", table_name="b")', "a.b"),
+    "a table of a database": ('glueContext.write_from_jdbc_conf(a, "dw", {"dbtable": "b", "database": "c"})', "dw b"),
+    "a write by Spark": ('a.toDF().write.mode("append").parquet("s3://lake/a")', "s3://lake/a"),
+    "a table by Spark": ('a.toDF().write.saveAsTable(name="a.b")', "a.b"),
+}
+
+
+@pytest.mark.parametrize("name", FIXED)
+def test_target_that_the_script_names_itself_is_listed_and_changes_no_verdict(name: str) -> None:
+    body, target = FIXED[name]
+    assert [each.target for each in needs(body).targets] == [target]
+    assert [finding.note for finding in needs(body).findings if target in finding.note] == []
+
+
+MOVABLE = {
+    "a path by an argument": 'glueContext.write_dynamic_frame.from_options(a, "s3", {"path": args["target"]}, "csv")',
+    "a path below an argument": 'glueContext.getSink("s3", path=args["lake"] + "/a")',
+    "a database by an argument": 'glueContext.write_dynamic_frame.from_catalog(a, args["database"], "clean")',
+    "a read": 'spark.read.parquet("s3://lake/a")\nglueContext.create_dynamic_frame.from_catalog("a", "b")',
+    "a table in a database by an argument": (
+        'glueContext.write_dynamic_frame.from_options(a, "mysql", {"url": args["url"], "dbtable": "a"})'
+    ),
+}
+
+
+@pytest.mark.parametrize("name", MOVABLE)
+def test_target_that_an_argument_moves_is_not_listed(name: str) -> None:
+    assert needs(MOVABLE[name]).targets == ()
+
+
 # ---- folders
 
 
@@ -286,6 +324,7 @@ def test_folder_is_read_without_running_anything(tmp_path: Path) -> None:
     document = json.loads(json.dumps(reports["orders.py"].as_dict()))
     assert document["arguments"] == ["JOB_NAME", "target"]
     assert document["supported"][-1] == {"line": 21, "verdict": "supported", "what": "Job.commit", "note": ""}
+    assert document["fixed_targets"] == []
     assert reports["old.scala"].findings()[0]["note"] == "it is written in Scala, and this layer runs Python"
 
 
