@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from airflow_bookmarks.cli import main
+from airflow_bookmarks.core.files.listed_partitions import ListedPartitions
 from airflow_bookmarks.core.rules.lag import LagState
 from airflow_bookmarks.lifecycle.changes.change import reset
 from airflow_bookmarks.sources.files.options import FileOptions
@@ -65,6 +66,20 @@ def test_pending_says_what_is_not_known(shop: Shop, uri: str, capsys: pytest.Cap
     assert "unknown: context 'raw'" in said
     assert "nothing new" not in said
     assert answer(uri, capsys, "pending", JOB)["is_known"] is False
+
+
+def test_pending_says_that_partitions_of_a_catalog_are_known_to_spark_alone(
+    shop: Shop, uri: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shop.put("clicks/a.txt", "a")
+    run = shop.begin("clicks")
+    listed = ListedPartitions({"day": "string"}, {f"{shop.raw}/clicks": ("1",)})
+    run.plan("clicks", FileSource(FILES, [str(shop.raw)], listed=listed))
+    run.commit()
+    call(uri, "pending", "clicks")
+    said = capsys.readouterr().out
+    assert "unknown: context 'clicks': a catalog lists its partitions, and only the script" in said
+    assert "nothing new" not in said
 
 
 def test_pending_says_who_is_at_work(shop: Shop, uri: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -10,7 +10,12 @@ from airflow_bookmarks.core.errors import OptionError, SourceError
 from airflow_bookmarks.core.files.file_plan import FilePlan
 from airflow_bookmarks.core.order import order_named
 from airflow_bookmarks.core.text.redaction import redacted
-from airflow_bookmarks.lifecycle.inspect.pending import recent_runs, recorded_on_change, recorded_plans
+from airflow_bookmarks.lifecycle.inspect.pending import (
+    only_script_knows,
+    recent_runs,
+    recorded_on_change,
+    recorded_plans,
+)
 from airflow_bookmarks.lifecycle.state.positions import READ_LATER, ContextReader
 from airflow_bookmarks.sources.files.recorded_plan import left_out
 from airflow_bookmarks.sources.registry import find_kind, recorded_source
@@ -53,6 +58,9 @@ def never_read_after(store: BookmarkStore, job: str, head: Head, switch: Timelin
         return NeverReadInput(None, None, (), consumers, "no run is left that says how it was read")
     try:
         source = recorded_source(store, job, entry)
+        why = only_script_knows(source)
+        if why is not None:
+            return NeverReadInput(None, None, (), consumers, why)
         found = reader.found_for(ctx, source, recorded_on_change(entry))
         before = source.plan(found)
         after = recorded_source(store, job, entry).plan(_found_after(store, found, switch, ctx))

@@ -23,6 +23,7 @@ from airflow_bookmarks.core.text.instant import to_text
 from airflow_bookmarks.core.text.redaction import redacted
 from airflow_bookmarks.lifecycle.inspect.runs import sum_of, total
 from airflow_bookmarks.lifecycle.state.positions import ContextReader, Waiting, entry_now, left_waiting
+from airflow_bookmarks.sources.files.planner import FileSource
 from airflow_bookmarks.sources.files.recorded_plan import left_out
 from airflow_bookmarks.sources.registry import recorded_source
 
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from airflow_bookmarks.core.head import Head
     from airflow_bookmarks.core.plan import Plan
     from airflow_bookmarks.core.run import PlanEntry, Run, RunKey
-    from airflow_bookmarks.sources.source import OnSourceChange
+    from airflow_bookmarks.sources.source import OnSourceChange, Source
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
 
 
@@ -42,7 +43,8 @@ class PendingContext:
     """What is new in one context.
 
     `source` is its fingerprint. `plan` is the plan that a run would make now; None where that can't be said, for the
-    reason in `unknown`. `waiting` is, where this process may not look at the files, what a run has recorded of them.
+    reason in `unknown`. `waiting` is what a run has recorded of the files, where this process may not look at them or
+    does not know all that there are.
     `rows` counts those of an upstream's runs; None: not known. `up_to_script` says what the script may let in today
     that the options of the last run leave out; None: nothing.
     """
@@ -318,6 +320,10 @@ def _context(
         return PendingContext(ctx, kind, source, unknown="no run is left that says how it was read")
     try:
         source_now = recorded_source(store, job, entry)
+        why = only_script_knows(source_now)
+        if why is not None:
+            waiting = left_waiting(store, job, reader.head, ctx, recent)
+            return PendingContext(ctx, entry.kind, entry.fingerprint, unknown=why, waiting=waiting)
         plan = source_now.plan(reader.found_for(ctx, source_now, recorded_on_change(entry)))
     except LookRefusedError as error:
         waiting = left_waiting(store, job, reader.head, ctx, recent)
@@ -327,6 +333,17 @@ def _context(
         return PendingContext(ctx, entry.kind, entry.fingerprint, unknown=redacted(str(error)))
     rows, choice = _rows(store, plan), up_to_script(plan, entry)
     return PendingContext(ctx, entry.kind, entry.fingerprint, plan, rows=rows, up_to_script=choice)
+
+
+def only_script_knows(source: Source[Any]) -> str | None:
+    """Say why what is new in a recorded source can't be known without its script; None where it can.
+
+    The partitions of a catalog's table are such a case: those of the last run are recorded, and new ones are the
+    catalog's to tell, which only the script asks.
+    """
+    if isinstance(source, FileSource) and source.is_listed_by_catalog:
+        return "a catalog lists its partitions, and only the script, in Spark, asks it for new ones"
+    return None
 
 
 def up_to_script(plan: Plan, entry: PlanEntry) -> str | None:

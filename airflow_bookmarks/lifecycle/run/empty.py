@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from airflow_bookmarks.core.errors import ManifestError, OptionError, SinkUnknownError, SourceError, SourceUnknownError
 from airflow_bookmarks.lifecycle.inspect.pending import (
     made_without_input,
+    only_script_knows,
     recent_runs,
     recorded_on_change,
     recorded_plans,
@@ -101,7 +102,11 @@ def _planned(store: BookmarkStore, run: RunSession) -> str | None:
     for ctx, entry in sorted(plans.items()):
         if entry is None:
             return f"no run is left that says how context {ctx!r} is read"
-        plan = run.plan(ctx, recorded_source(store, run.job, entry), on_source_change=recorded_on_change(entry))
+        source = recorded_source(store, run.job, entry)
+        why = only_script_knows(source)
+        if why is not None:
+            return f"what is new in context {ctx!r} is not known here: {why}"
+        plan = run.plan(ctx, source, on_source_change=recorded_on_change(entry))
         if not plan.is_empty:
             return f"{plan.amount.in_words()} of context {ctx!r} came meanwhile"
         choice = up_to_script(plan, entry)

@@ -140,6 +140,11 @@ class FileSource:
         return self._options
 
     @property
+    def is_listed_by_catalog(self) -> bool:
+        """Whether it reads the partitions that a catalog listed when it was made, and no others."""
+        return self._scan_spec.listed is not None
+
+    @property
     def shard(self) -> VirtualShard | None:
         """The virtual shard that is read; None if the source is read whole."""
         return self._shard

@@ -9,6 +9,7 @@ import pytest
 
 from airflow_bookmarks.airflow_compat import AirflowFailException, AirflowSkipException
 from airflow_bookmarks.core.errors import JobBusyError, OptionError
+from airflow_bookmarks.core.files.listed_partitions import ListedPartitions
 from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
 from airflow_bookmarks.operators.spark_submit import BookmarkSparkSubmitOperator
 from airflow_bookmarks.sources.files.options import FileOptions
@@ -177,6 +178,38 @@ def test_options_that_leave_nothing_out_start_no_spark(world: World, options: Fi
     read_by(world, options)
 
     assert play(operator(skip_when_empty=True), context(), refuse)["is_empty"]
+
+
+@pytest.mark.parametrize("on_empty", ["succeed", "skip"])
+def test_new_partition_of_a_table_in_a_catalog_is_left_to_spark(
+    world: World, on_empty: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    world.shop.put("dt=2026-11-01/f01.csv", "one")
+    read: list[str] = []
+    FromCatalog(world, ["2026-11-01"], read)(None)
+    world.shop.put("dt=2026-11-02/f02.csv", "two")
+
+    with caplog.at_level("INFO"):
+        task = operator(skip_when_empty=True, on_empty=on_empty)
+        play(task, context(), FromCatalog(world, ["2026-11-01", "2026-11-02"], read))
+
+    assert read == ["f01.csv", "f02.csv"]
+    assert "without Spark: not known: a catalog lists its partitions" in caplog.text
+
+
+class FromCatalog:
+    """A submit whose script reads the partitions that a catalog has by then."""
+
+    def __init__(self, world: World, days: list[str], read: list[str]) -> None:
+        self.world, self.days, self.read = world, days, read
+
+    def __call__(self, _: Any) -> None:
+        shop = self.world.shop
+        listed = ListedPartitions({"dt": "string"}, {f"{shop.raw}/dt={day}": (day,) for day in self.days})
+        run = ActiveRun.begin(self.world.store, JOB, identity(), shop.environment)
+        plan = run.plan("raw", FileSource(FILES, [str(shop.raw)], listed=listed))
+        self.read += [path.rpartition("/")[2] for path in plan.files.paths]
+        run.commit()
 
 
 # ---- resources that follow the input

@@ -10,6 +10,8 @@ import pytest
 
 from airflow_bookmarks.core.errors import OptionError
 from airflow_bookmarks.glue.errors import CatalogError, EntityNotFoundError, GlueUnsupportedError
+from airflow_bookmarks.lifecycle.inspect.pending import pending
+from airflow_bookmarks.store.bookmark_store import BookmarkStore, open_store
 from tests.glue.running import Script, Tables, rows_of
 
 pytestmark = pytest.mark.spark
@@ -42,6 +44,22 @@ def test_new_partition_is_read_whole_however_old_its_files(script: Script, order
     script.table_rows(**of(orders))
     orders.add_partition("orders", script.path("late"), "2024-01-03", "0")
     assert script.table_rows(**of(orders)) == [(3, "z", date(2024, 1, 3), 0)]
+
+
+@pytest.mark.parametrize("predicate", ["", "day = '2024-01-01'"])
+def test_look_without_spark_never_says_that_no_partition_is_new(script: Script, orders: Tables, predicate: str) -> None:
+    script.table_rows(**of(orders, push_down_predicate=predicate))
+
+    found = pending(store_of(script), script.name)
+
+    assert not found.is_empty
+    [context] = found.contexts
+    assert context.unknown is not None
+    assert "only the script, in Spark, asks it for new ones" in context.unknown
+
+
+def store_of(script: Script) -> BookmarkStore:
+    return open_store(str(script.spark.conf.get("spark.bookmarks.store")))
 
 
 @pytest.mark.parametrize(

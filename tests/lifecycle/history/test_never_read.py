@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from airflow_bookmarks.core.files.listed_partitions import ListedPartitions
 from airflow_bookmarks.core.selection.bound import Bound
 from airflow_bookmarks.lifecycle.changes.change import Change, set_position
 from airflow_bookmarks.lifecycle.changes.preview import preview
@@ -45,6 +46,20 @@ def test_set_to_a_time_names_only_what_is_older_and_was_not_read(shop: Shop) -> 
     behind(shop)
     assert seen(shop, "2023-11-15T00:00:00Z") == NeverReadInput(files=1, bytes=3)
     assert seen(shop, "2013-01-01T00:00:00Z") == NeverReadInput(files=0, bytes=0)
+
+
+def test_set_of_a_table_whose_partitions_a_catalog_lists_does_not_guess(shop: Shop) -> None:
+    shop.put("day-1/a.txt", "a")
+    listed = ListedPartitions({"day": "string"}, {f"{shop.raw}/day-1": ("1",)})
+    run = shop.begin()
+    run.plan("raw", FileSource(FILES, [str(shop.raw)], listed=listed))
+    run.commit()
+    found = seen(shop, "now")
+    assert found is not None
+    assert (found.files, found.unknown) == (
+        None,
+        "a catalog lists its partitions, and only the script, in Spark, asks it for new ones",
+    )
 
 
 def test_set_of_a_job_that_is_up_to_date_names_nothing(shop: Shop) -> None:

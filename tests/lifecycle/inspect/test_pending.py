@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from airflow_bookmarks.core.errors import RunUnknownError, SourceError
 from airflow_bookmarks.core.files.file_plan import FilePlan
+from airflow_bookmarks.core.files.listed_partitions import ListedPartitions
 from airflow_bookmarks.lifecycle.changes.change import reset, rewind, set_position, undo, unlock
 from airflow_bookmarks.lifecycle.inspect.pending import PendingContext, PendingInput, pending
 from airflow_bookmarks.lifecycle.protocol.failpoint import Failpoint
@@ -511,6 +512,24 @@ def test_pattern_is_up_to_the_script_though_nothing_new_matches_it(shop: Shop) -
     assert found.is_empty
     assert "it reads by pattern" in str(found.contexts[0].up_to_script)
     assert commit_empty(shop.store, "copy", shop.identity(), shop.environment) is None
+
+
+def test_partitions_that_a_catalog_lists_are_known_to_the_script_alone(shop: Shop) -> None:
+    shop.put("day-1/a.txt", "a")
+    listed = ListedPartitions({"day": "string"}, {f"{shop.raw}/day-1": ("1",)})
+    run = shop.begin()
+    run.plan("raw", FileSource(FILES, [str(shop.raw)], listed=listed))
+    run.commit()
+    shop.put("day-2/b.txt", "b")  # of a partition that the catalog has got since
+
+    found = pending(shop.store, "copy")
+
+    [context] = found.contexts
+    assert (found.is_empty, found.is_known, context.plan) == (False, False, None)
+    assert context.unknown == "a catalog lists its partitions, and only the script, in Spark, asks it for new ones"
+    assert context.as_dict()["recorded_by"] == 1
+    assert commit_empty(shop.store, "copy", shop.identity(), shop.environment) is None
+    assert shop.store.head("copy").run_number == 1
 
 
 def test_partitions_that_are_too_old_are_not_up_to_the_script(shop: Shop) -> None:
