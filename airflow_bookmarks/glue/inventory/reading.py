@@ -33,6 +33,7 @@ from airflow_bookmarks.glue.inventory.surface import (
     CallForm,
     Support,
     form_of,
+    is_type,
     why_absent,
 )
 from airflow_bookmarks.glue.inventory.targets import FixedTarget, fixed_targets
@@ -50,6 +51,12 @@ _JVM = ("_jvm", "_jdf", "_jsc", "_glue_scala_context")
 _SPARK_READS = ("spark.read", "spark_session.read", "sqlContext.read", "spark.table")
 _SQL = ("spark.sql", "spark_session.sql", "sqlContext.sql")
 _VIEWS = ("createOrReplaceTempView", "createTempView", "registerTempTable", "registerDataFrameAsTable")
+# By the end of the name that a script calls: the parameters up to the mappings.
+_MAPPINGS: Mapping[str, tuple[str, ...]] = {
+    "ApplyMapping.apply": ("frame", "mappings"),
+    "apply_mapping": ("mappings",),
+    "applyMapping": ("mappings",),
+}
 _READ_BY_SQL = re.compile(r"\b(?:from|join)\s+(`[^`]+`|[\w.]+)", re.IGNORECASE)
 
 
@@ -107,7 +114,7 @@ class _Reading:
     found: list[ScriptFinding] = field(default_factory=list)
 
     def needs(self) -> ScriptNeeds:
-        for rule in (self._imports, self._calls, self._members, self._spark_reads, self._job):
+        for rule in (self._imports, self._calls, self._mappings, self._members, self._spark_reads, self._job):
             self.found += rule()
         ordered = sorted(dict.fromkeys(self.found), key=lambda finding: finding.line)
         targets = tuple(fixed_targets(self.source))
@@ -275,6 +282,19 @@ class _Reading:
         if isinstance(names, list):
             self.arguments += [name for name in names if isinstance(name, str)]
         yield ScriptFinding(call.lineno, Support.YES, "getResolvedOptions")
+
+    def _mappings(self) -> Iterator[ScriptFinding]:
+        for name, call in self.source.calls():
+            parameters = _MAPPINGS.get(name.rpartition(".")[2]) or _MAPPINGS.get(".".join(name.split(".")[-2:]))
+            if parameters is None:
+                continue
+            mappings = self.source.value(self.source.arguments(call, parameters).get("mappings"))
+            for mapping in mappings if isinstance(mappings, list) else ():
+                kind = mapping[3] if isinstance(mapping, list) and len(mapping) == 4 else None
+                if isinstance(kind, str) and not is_type(kind):
+                    source = f" of {mapping[0]!r}" if isinstance(mapping[0], str) else ""
+                    note = f"no type is called {kind!r}: the mapping{source} is an error"
+                    yield ScriptFinding(call.lineno, Support.NO, "ApplyMapping", note)
 
     # ---- what is looked up
 

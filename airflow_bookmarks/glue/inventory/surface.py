@@ -155,6 +155,26 @@ PRESENT_PACKAGES = frozenset({"awsglue", "airflow_bookmarks", "boto3", "botocore
 # Of jsonPath: the whole document, or the elements of an array in it.
 JSON_PATH = re.compile(r"\$(\.[A-Za-z_]\w*)*(\[\*\])?(\.\*)?", re.ASCII)
 
+# What a script may call a type in a mapping, beside char, varchar and decimal with a size.
+TYPE_NAMES = frozenset(
+    {"tinyint", "byte", "smallint", "short", "int", "integer", "long", "bigint", "float", "double", "decimal"}
+    | {"string", "binary", "boolean", "bool", "date", "timestamp", "timestamp_ntz"}
+    | {"struct", "object", "map", "array", "list", "set"}
+)
+_SIZED_TYPE = re.compile(r"decimal\(\s*\d+\s*(,\s*\d+\s*)?\)|(var)?char\(\s*\d+\s*\)")
+
+
+def is_type(name: str) -> bool:
+    """Whether a mapping may name a type so.
+
+    Example:
+        >>> is_type("Long"), is_type("decimal(12, 3)"), is_type("array<string>"), is_type("number")
+        (True, True, True, False)
+    """
+    lowered = name.strip().lower()
+    return lowered.partition("<")[0].strip() in TYPE_NAMES or _SIZED_TYPE.fullmatch(lowered) is not None
+
+
 # Keys of connection options and additional options that change which rows are read.
 OPTION_NOTES = {
     "sampleQuery": "with a sampleQuery there is no bookmark, as in Glue: the query is read whole in each run",

@@ -141,6 +141,11 @@ OUT = {
         'glueContext.create_dynamic_frame.from_options("s3", {}, "json", {"jsonPath": "$.a[0]"}, "a")',
         "paths such as",
     ),
+    "a type that is none": (
+        'ApplyMapping.apply(frame=a, mappings=[("a", "long", "a", "long"), ("b", "string", "b", "number")])',
+        "no type is called 'number': the mapping of 'b'",
+    ),
+    "a type that is none, by the method": ('a.apply_mapping([("b", "string", "b", "text")])', "'text'"),
     "two bounds": (
         'glueContext.getSource("s3", transformation_ctx="a", additional_options={"boundedFiles": 1, "boundedSize": 1})',
         "excludes",
@@ -177,6 +182,9 @@ FINE = {
     ),
     "options behind two stars": "glueContext.create_dynamic_frame.from_catalog(**how)",
     "transforms": "from awsglue.utils import getResolvedOptions\nApplyMapping.apply(frame=a, mappings=[])",
+    "types of a mapping": (
+        'a.apply_mapping([("a", "array", "a", "Array<string>"), ("b", "x", "b", "DECIMAL(3,1)"), ("c", "d"), more])'
+    ),
     "SQL over a view of the script": (
         'a.createOrReplaceTempView("orders")\nspark.sql("select * from `orders` o join orders p")'
     ),

@@ -7,6 +7,7 @@ import pytest
 from airflow_bookmarks.databases.client import _CLIENTS
 from airflow_bookmarks.glue import errors
 from airflow_bookmarks.glue.context.glue_context import GlueContext
+from airflow_bookmarks.glue.dynamic import cast
 from airflow_bookmarks.glue.dynamic.collection import DynamicFrameCollection
 from airflow_bookmarks.glue.dynamic.frame import DynamicFrame
 from airflow_bookmarks.glue.inputs import database, formats, read
@@ -21,10 +22,13 @@ from airflow_bookmarks.glue.inventory.surface import (
     OUT_OF_REACH,
     READ_ONLY,
     SQL_CONTEXT_MEMBERS,
+    TYPE_NAMES,
     WRITTEN_AT_ONCE,
     Support,
+    is_type,
 )
 from airflow_bookmarks.glue.outputs import write
+from airflow_bookmarks.glue.transforms import apply_mapping
 
 
 def members_of(known: type) -> set[str]:
@@ -80,3 +84,14 @@ def test_paths_in_json_are_those_that_are_read(path: str) -> None:
 @pytest.mark.parametrize("name", CALLS)
 def test_form_of_a_call_names_its_parameters(name: str) -> None:
     assert len(set(CALLS[name].parameters)) == len(CALLS[name].parameters)
+
+
+def test_types_of_a_mapping_are_those_that_it_takes() -> None:
+    assert {*cast._NAMES, *apply_mapping._WITH_PARTS} == TYPE_NAMES
+
+
+@pytest.mark.parametrize(
+    "kind", ["Decimal( 9 , 2 )", "decimal(9)", "varchar(3)", "char( 3 )", "map<string,int>", "number", "char"]
+)
+def test_types_with_parts_or_a_size_are_those_that_a_mapping_takes(kind: str) -> None:
+    assert is_type(kind) == apply_mapping._is_type(kind)
