@@ -18,19 +18,21 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Protocol
 
-from airflow_bookmarks.core.errors import MisuseError
+from botocore.exceptions import BotoCoreError, ClientError
+from pyspark.sql import SparkSession
+
+from airflow_bookmarks.core.errors import BookmarkError, MisuseError
 from airflow_bookmarks.core.option import Option
 from airflow_bookmarks.core.text.cause import cause_of
 from airflow_bookmarks.glue.errors import DROPPED_RECORDS, ERROR_RECORDS
 from airflow_bookmarks.glue.names import name_of
 from airflow_bookmarks.glue.scratch import scratch_folder
 from airflow_bookmarks.glue.settings import RUN_KEY, GlueSettings
+from airflow_bookmarks.glue.watermarks.kept import KeptWatermarks
 from airflow_bookmarks.spark.features import SPARK_ERRORS, session_conf
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
-
-    from pyspark.sql import SparkSession
 
     from airflow_bookmarks.spark.job import BookmarkedJob
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
@@ -83,6 +85,7 @@ class GlueRun:
         self._releases: list[Callable[[], None]] = []
         self._tellers: list[Callable[[], None]] = []
         self._values: dict[str, Any] = {}
+        self.watermarks = KeptWatermarks(self.state)
 
     # ---- its life, as `Job` has it
 
@@ -117,7 +120,8 @@ class GlueRun:
     def commit(self) -> Mapping[str, Any]:
         """Commit the run with the counts of what its steps left out, and end it; return its summary.
 
-        The summary is empty where there is no store to record it in.
+        The watermarks that the script has added are written behind the commit. The summary is empty where there is no
+        store to record it in.
         """
         self._tell()
         if self.job is not None:
@@ -125,8 +129,21 @@ class GlueRun:
                 if name in LEFT_OUT_OF_FRAMES and number:
                     self.job.active_run.count_left_out(name_of("step", ctx or "script"), name, number)
         summary = {} if self.job is None else self.job.commit()
-        self.end()
+        try:
+            self._write_watermarks()
+        finally:
+            self.end()
         return summary
+
+    def _write_watermarks(self) -> None:
+        try:
+            self.watermarks.write()
+        except (BookmarkError, BotoCoreError, ClientError) as error:
+            error.add_note(
+                f"The run of job {self.job_name!r} is committed. Its watermark is kept with it, in job.state, and the "
+                "next run of the job writes it before its script reads that table."
+            )
+            raise
 
     def end(self) -> None:
         """End the run, committed or not: show its counts, and give back what it held."""
@@ -144,6 +161,7 @@ class GlueRun:
         self._outputs.clear()
         self._written.clear()
         self._values.clear()
+        self.watermarks = KeptWatermarks(self.state)
 
     # ---- where the run stands
 
@@ -353,6 +371,26 @@ def current_run(spark: SparkSession) -> GlueRun:
 def open_runs() -> list[GlueRun]:
     """Return the runs that have begun and are not committed."""
     return [run for run in _RUNS.values() if run.is_begun and not run.is_committed]
+
+
+def managed_run() -> GlueRun | None:
+    """Return the run whose commit makes visible what the script writes; None: what it writes is visible at once.
+
+    Raises:
+        MisuseError: several sessions of the process have such a run, and none of them is the active one.
+    """
+    runs = [run for run in open_runs() if run.is_managed]
+    if len(runs) <= 1:
+        return runs[0] if runs else None
+    active = SparkSession.getActiveSession()
+    run = None if active is None else current_run(active)
+    if run not in runs:
+        names = sorted(str(each.job_name) for each in runs)
+        raise MisuseError(
+            f"jobs {names} have runs in this process, and no Spark session is active that would say which is meant. "
+            "Nothing was read or changed. Run each job in a process of its own."
+        )
+    return run
 
 
 def forget_runs() -> None:

@@ -9,7 +9,7 @@ script reads an item.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, NoReturn
 
@@ -18,6 +18,8 @@ from botocore.exceptions import ClientError
 
 from airflow_bookmarks.core.errors import BookmarkError, OptionError, TableMissingError
 from airflow_bookmarks.core.text.instant import utc_now
+from airflow_bookmarks.glue.run import managed_run
+from airflow_bookmarks.glue.watermarks.kept import Added, Item, Place
 from airflow_bookmarks.glue.watermarks.values import AttributeValue, decoded, encoded
 
 log = logging.getLogger(__name__)
@@ -26,6 +28,7 @@ DEFAULT_TABLE = "glue-watermarks"
 
 _JOB, _RUN = "jobName", "runId"
 _WRITTEN, _TYPES = "writtenAt", "valueTypes"
+_TIMES = (_RUN, _WRITTEN)  # what tells the order of items
 _TICK = timedelta(microseconds=1)
 
 
@@ -38,6 +41,9 @@ class Watermarks:
 
     The latest is the one that was written last: run ids have no order. Each value comes back equal and of the type that
     it had. Reads are consistent.
+
+    Where the rows of a run appear with its commit (enable, after `Job.init`), so does its watermark: until then the run
+    alone sees it, and it is gone if the run fails. Elsewhere rows and watermark are written at once.
 
     Args:
         table: name of the table, with the key jobName (hash) and runId (range), both text. `table_name` is the same.
@@ -111,38 +117,29 @@ class Watermarks:
     def add_watermark(self, watermark_item: Mapping[str, Any]) -> None:
         """Write the watermark of a run: once. The same again changes nothing, so that a call can be repeated.
 
+        Where the rows of the run appear with `job.commit()`, the watermark does too: it is part of the commit, by
+        `job.state`, and then written to the table. A run that ends in between leaves that to the next run of the job.
+
         Args:
             watermark_item: what `create_watermark_item` returned.
 
         Raises:
             WatermarkValueError: a value is None, or of a type that could not be read back. WatermarkExistsError: the
-                run has a watermark with other values. TableMissingError: there is no such table. In each case the last
-                watermark stays.
+                run has a watermark with other values. TableMissingError: there is no such table. OptionError: what is
+                kept until the commit has more than 16 KB. In each case the last watermark stays.
         """
-        _check_item(watermark_item)
-        given = {name: value for name, value in watermark_item.items() if name not in (_JOB, _RUN)}
-        pairs = {name: encoded(value, name) for name, value in given.items()}
-        stored: dict[str, AttributeValue] = {name: value for name, (value, _) in pairs.items()}
-        types = {name: of for name, (_, of) in pairs.items() if of is not None}
-        if types:
-            stored[_TYPES] = _types_value(types)
+        stored = _stored(watermark_item)
         job, run = watermark_item[_JOB], watermark_item[_RUN]
-        stored[_WRITTEN] = {"S": self._stamp(job).isoformat(timespec="microseconds")}
-        try:
-            self.dynamodb_client.put_item(
-                TableName=self.table_name,
-                Item={**_key(job, run), **stored},
-                ConditionExpression="attribute_not_exists(runId)",
-            )
-        except ClientError as error:
-            if _code(error) != "ConditionalCheckFailedException":
-                self._raise(error)
-            if self.get_watermark(job, run) != _read({**_key(job, run), **stored}):
-                raise WatermarkExistsError(
-                    f"run {run!r} of job {job!r} has a watermark in table {self.table_name!r}, with other values than "
-                    "these. Nothing was written; it stays as it is. A run that was repeated is to have a run id of its "
-                    "own."
-                ) from error
+        item = {**stored, _WRITTEN: _time_value(self._stamp(job))}
+        current = managed_run()
+        if current is None:
+            self._put(item)
+            return
+        before = self.get_watermark(job, run)
+        if before is None:
+            current.watermarks.add(Added(self._place, item, self._put))
+        elif before != _read(item):
+            raise self._exists(item)
 
     def get_most_recent_run_id(self, job_id: str) -> str | None:
         """Return the run whose watermark was written last; None if the job has none.
@@ -153,7 +150,7 @@ class Watermarks:
         Raises:
             TableMissingError: there is no such table.
         """
-        times = sorted(self._times(job_id))
+        times = sorted(map(_time_and_run, self._items(job_id, _TIMES)))
         if len(times) > 1 and times[-1][0] == _NEVER:
             log.warning(
                 "watermarks of %s in table %s: none of its %d items tells when it was written; the greatest run id "
@@ -176,11 +173,8 @@ class Watermarks:
         run = self.get_most_recent_run_id(job_id) if run_id is None else run_id
         if run is None:
             return None
-        try:
-            found = self.dynamodb_client.get_item(TableName=self.table_name, Key=_key(job_id, run), ConsistentRead=True)
-        except ClientError as error:
-            self._raise(error)
-        item = found.get("Item")
+        kept = [item for item in self._kept() if _is_of(item, job_id, run)]
+        item = kept[-1] if kept else self._get(job_id, run)
         return None if item is None else _read(item)
 
     def get_watermark_values(
@@ -214,17 +208,77 @@ class Watermarks:
         items = sorted(self._items(job_id), key=_time_and_run)
         return [{**_read(item), _WRITTEN: _written_at(item)} for item in items]
 
+    # ---- what the present run keeps until its commit
+
+    @property
+    def _place(self) -> Place:
+        return Place(self.table_name, str(self.dynamodb_client.meta.region_name))
+
+    def _kept(self) -> list[Item]:
+        """Return what the present run has added; what the run before it has left to be written is written first."""
+        run = managed_run()
+        if run is None:
+            return []
+        run.watermarks.settle(self._place, self._put_if_left)
+        return run.watermarks.of(self._place)
+
+    def _put_if_left(self, item: Item) -> None:
+        job, run = item[_JOB]["S"], item[_RUN]["S"]
+        if self._get(job, run) is None:
+            log.warning(
+                "watermarks of %s in table %s: run %s ended behind its commit and before it wrote its watermark, which "
+                "is written now",
+                job,
+                self.table_name,
+                run,
+            )
+            self._put(item)
+
     # ---- the table
 
-    def _stamp(self, job: str) -> datetime:
+    def _put(self, item: Item) -> None:
+        """Write an item, as of now; one with the same values may be there."""
+        now = {**item, _WRITTEN: _time_value(self._stamp(item[_JOB]["S"], with_kept=False))}
+        try:
+            self.dynamodb_client.put_item(
+                TableName=self.table_name, Item=now, ConditionExpression="attribute_not_exists(runId)"
+            )
+        except ClientError as error:
+            if _code(error) != "ConditionalCheckFailedException":
+                self._raise(error)
+            there = self._get(item[_JOB]["S"], item[_RUN]["S"])
+            if there is None or _read(there) != _read(item):
+                raise self._exists(item) from error
+
+    def _get(self, job: str, run: str) -> Item | None:
+        try:
+            found = self.dynamodb_client.get_item(TableName=self.table_name, Key=_key(job, run), ConsistentRead=True)
+        except ClientError as error:
+            self._raise(error)
+        item: Item | None = found.get("Item")
+        return item
+
+    def _exists(self, item: Item) -> WatermarkExistsError:
+        return WatermarkExistsError(
+            f"run {item[_RUN]['S']!r} of job {item[_JOB]['S']!r} has a watermark in table {self.table_name!r}, with "
+            "other values than these. Nothing was written; it stays as it is. A run that was repeated is to have a run "
+            "id of its own."
+        )
+
+    def _stamp(self, job: str, *, with_kept: bool = True) -> datetime:
         """Return the time of a watermark that is written now: after the last one, even if a clock was set back."""
-        latest = max((time for time, _ in self._times(job)), default=_NEVER)
+        items = self._items(job, _TIMES) if with_kept else self._written(job, _TIMES)
+        latest = max((time for time, _ in map(_time_and_run, items)), default=_NEVER)
         return max(self._now().astimezone(UTC), latest + _TICK)
 
-    def _times(self, job: str) -> Iterator[tuple[datetime, str]]:
-        return map(_time_and_run, self._items(job, ProjectionExpression=f"{_RUN}, {_WRITTEN}"))
+    def _items(self, job: str, only: Sequence[str] = ()) -> Iterator[Item]:
+        """Return the items of a job, and those that the present run has added."""
+        kept = [item for item in self._kept() if item[_JOB]["S"] == job]
+        yield from self._written(job, only)
+        yield from kept
 
-    def _items(self, job: str, **how: Any) -> Iterator[dict[str, AttributeValue]]:
+    def _written(self, job: str, only: Sequence[str] = ()) -> Iterator[Item]:
+        how = {"ProjectionExpression": ", ".join(only)} if only else {}
         pages = self.dynamodb_client.get_paginator("query").paginate(
             TableName=self.table_name,
             KeyConditionExpression=f"{_JOB} = :job",
@@ -251,6 +305,23 @@ class Watermarks:
 _NEVER = datetime.min.replace(tzinfo=UTC)
 
 
+def _stored(given: Mapping[str, Any]) -> dict[str, AttributeValue]:
+    """Return a watermark as DynamoDB stores it, without its time."""
+    _check_item(given)
+    pairs = {name: encoded(value, name) for name, value in given.items() if name not in (_JOB, _RUN)}
+    types = {name: of for name, (_, of) in pairs.items() if of is not None}
+    values: dict[str, AttributeValue] = {name: value for name, (value, _) in pairs.items()}
+    return {**_key(given[_JOB], given[_RUN]), **values, **({_TYPES: _types_value(types)} if types else {})}
+
+
+def _time_value(time: datetime) -> AttributeValue:
+    return {"S": time.isoformat(timespec="microseconds")}
+
+
+def _is_of(item: Item, job: str, run: str) -> bool:
+    return (item[_JOB]["S"], item[_RUN]["S"]) == (job, run)
+
+
 def _check_item(item: Mapping[str, Any]) -> None:
     for name in (_JOB, _RUN):
         if not isinstance(item.get(name), str) or not item[name]:
@@ -272,16 +343,16 @@ def _types_value(types: Any) -> AttributeValue:
     return {"NULL": True} if types is None else {"S": types}
 
 
-def _read(item: Mapping[str, AttributeValue]) -> dict[str, Any]:
+def _read(item: Item) -> dict[str, Any]:
     types = decoded(item[_TYPES]) if _TYPES in item else {}
     return {name: decoded(value, types.get(name)) for name, value in item.items() if name not in (_WRITTEN, _TYPES)}
 
 
-def _written_at(item: Mapping[str, AttributeValue]) -> datetime | None:
+def _written_at(item: Item) -> datetime | None:
     return datetime.fromisoformat(item[_WRITTEN]["S"]) if _WRITTEN in item else None
 
 
-def _time_and_run(item: Mapping[str, AttributeValue]) -> tuple[datetime, str]:
+def _time_and_run(item: Item) -> tuple[datetime, str]:
     return _written_at(item) or _NEVER, item[_RUN]["S"]
 
 
