@@ -85,3 +85,11 @@ def is_first_run(head: Head) -> bool:
     Only then does its `start` count. A context that comes later, and a job that was reset, begin at the beginning.
     """
     return head.epoch == 1 and head.run_number == 0 and not head.contexts
+
+
+def stands_before_its_first_run(head: Head) -> bool:
+    """Whether the next run of a job reads from the start: it never committed, or was reset or deleted since.
+
+    A bookmark from elsewhere may be given to such a job: it has no position that would be lost.
+    """
+    return is_first_run(head) or (head.epoch > 1 and not head.contexts)

@@ -25,7 +25,7 @@ from airflow_bookmarks.core.files.listed_partitions import ListedPartitions
 from airflow_bookmarks.core.head import Head
 from airflow_bookmarks.core.job import RunIdentity
 from airflow_bookmarks.core.option import check_choice
-from airflow_bookmarks.core.rules.start import is_first_run
+from airflow_bookmarks.core.rules.start import stands_before_its_first_run
 from airflow_bookmarks.core.selection.reason import OVER_BOUND
 from airflow_bookmarks.files.filesystem import paths_and_patterns
 from airflow_bookmarks.files.opener import open_one_filesystem
@@ -110,7 +110,7 @@ def take_over(
     in_band: InBand | None = None,
     without: Sequence[str] = (),
 ) -> list[TakenOver]:
-    """Make the bookmark of Glue the starting position of a job that has none here.
+    """Make the bookmark of Glue the starting position of a job that has none here, or whose own was deleted or reset.
 
     Let the job rest in Glue meanwhile: what its next run there reads is not known here.
 
@@ -124,8 +124,8 @@ def take_over(
 
     Raises:
         DocumentError: a context is of another class, or malformed. OptionError: a context without a path, a path of no
-            context, or hashes that are no file's. ChangeRefusedError: the job has runs. SourceError: a path can't be
-            listed. In each case nothing was written.
+            context, or hashes that are no file's. ChangeRefusedError: the job has a position. SourceError: a path
+            can't be listed. In each case nothing was written.
     """
     if in_band is not None:
         check_choice("in_band", in_band, InBand)
@@ -137,7 +137,7 @@ def take_over(
     identity = RunIdentity(_RUN_ID.format(run_id=entry.run_id))
     run = ActiveRun.begin(store, name, identity, environment_of(store, identity.attempt))
     try:
-        if not is_first_run(run_head(store, name)):
+        if not stands_before_its_first_run(run_head(store, name)):
             raise _has_runs(name)
         plans = {ctx: run.plan(name_of("context", ctx), source) for ctx, source in sources.items()}
         run.commit()
@@ -183,7 +183,7 @@ def _states(entry: GlueEntry, places: Mapping[str, ContextPlace], without: Seque
 def _check_free(store: BookmarkStore, job: str) -> str:
     head = store.snapshot(job).head
     key = job if head is None else key_of(store, job)
-    if not is_first_run(run_head(store, key)):
+    if not stands_before_its_first_run(run_head(store, key)):
         raise _has_runs(key)
     return key
 
@@ -191,7 +191,9 @@ def _check_free(store: BookmarkStore, job: str) -> str:
 def _has_runs(job: str) -> ChangeRefusedError:
     return ChangeRefusedError(
         f"job {job!r} has a bookmark here already. Nothing was written. Glue's bookmark is taken over before the first "
-        f"run. Look at 'airflow-bookmarks status {job}'; if nothing was made of that bookmark, delete it first."
+        f"run. Look at 'airflow-bookmarks show {job}'. If that bookmark is wrong, such as one that was taken over with "
+        f"other paths: 'airflow-bookmarks delete {job} --name {job} --reason ...', with --clean if its runs have "
+        "published rows, and take Glue's over again."
     )
 
 

@@ -27,6 +27,7 @@ from airflow_bookmarks.glue.bookmarks.entry import read_entry
 from airflow_bookmarks.glue.bookmarks.first_run import ContextPlace, InBand, take_over
 from airflow_bookmarks.glue.catalogs.table import Column, GlueTable, Partition
 from airflow_bookmarks.lifecycle.changes.change import reset
+from airflow_bookmarks.lifecycle.changes.naming import delete
 from airflow_bookmarks.lifecycle.protocol.lease import RunEnvironment
 from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
 from airflow_bookmarks.sources.files.options import FileOptions
@@ -209,6 +210,29 @@ def test_name_that_is_no_table_is_refused(tmp_path: Path) -> None:
 
 
 # ---- what is refused, with nothing written
+
+
+def test_wrong_take_over_is_deleted_and_made_again(store: BookmarkStore, tmp_path: Path) -> None:
+    right = put(tmp_path / "raw", old=timedelta(days=9), young=-timedelta(hours=1))
+    wrong = put(tmp_path / "wrong", other=timedelta(days=9))
+    taken(store, document(raw=state()), {"raw": [str(wrong)]})
+    with pytest.raises(ChangeRefusedError, match=r"airflow-bookmarks show nightly.*delete nightly --name nightly"):
+        taken(store, document(raw=state()), {"raw": [str(right)]})
+
+    delete(store, "nightly", typed_name="nightly", reason="wrong path", who="me")
+
+    assert taken(store, document(raw=state()), {"raw": [str(right)]}) == {"raw": (1, 1)}
+    assert next_run(store, right) == ["young"]
+    assert next_run(store, right) == []
+
+
+def test_job_that_ran_after_its_deletion_is_refused(store: BookmarkStore, tmp_path: Path) -> None:
+    folder = put(tmp_path / "raw", old=timedelta(days=9))
+    taken(store, document(raw=state()), {"raw": [str(folder)]})
+    delete(store, "nightly", typed_name="nightly", reason="wrong path", who="me")
+    next_run(store, folder)
+    with pytest.raises(ChangeRefusedError, match="has a bookmark here already"):
+        taken(store, document(raw=state()), {"raw": [str(folder)]})
 
 
 def test_job_that_has_runs_is_refused(store: BookmarkStore, tmp_path: Path) -> None:
