@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 PROGRAM = "python -m airflow_bookmarks.glue"
 PATH = Path(__file__).parent / "path"
+WATERMARKS = "scripts.helpers.watermarks"
 
 _CHECK_COLUMNS = ("what", "is_right", "found")
 
@@ -163,11 +164,33 @@ def _found_awsglue() -> dict[str, Any]:
 
 
 def _found_watermarks() -> dict[str, Any]:
-    spec = PathFinder.find_spec("scripts")
-    places = [] if spec is None else list(spec.submodule_search_locations or ())
-    others = [place for place in places if not place.startswith(str(PATH))]
-    found = f"a package scripts of your own, which stays: {others[0]}" if others else "found beside awsglue"
-    return _row("scripts.helpers.watermarks", True, found)
+    """Say which module a script gets, without an import: that would run a project's own code."""
+    origin, places = _found_module(WATERMARKS)
+    beside = PathFinder.find_spec("awsglue")
+    root = str(Path(beside.origin).parents[1]) if beside is not None and beside.origin is not None else str(PATH)
+    if origin is not None:
+        is_ours = origin.startswith((str(PATH), f"{root}{os.sep}scripts"))
+        return _row(WATERMARKS, True, "found beside awsglue" if is_ours else f"one of your own, which stays: {origin}")
+    if not places:
+        return _row(WATERMARKS, False, f"not on the path: PYTHONPATH=$({PROGRAM} path)")
+    found = f"found once the script has imported awsglue: {places[0]}, a package of your own, comes first and has none"
+    return _row(WATERMARKS, True, found)
+
+
+def _found_module(name: str) -> tuple[str | None, list[str]]:
+    """Return where a module in packages lies, None if it is not found; and where the last of its packages lies that is.
+
+    A package that lies there too and is nearer hides the others, as in an import.
+    """
+    places: list[str] | None = None
+    spec = None
+    for part in name.split("."):
+        # By its own name, as if at the top: a package without __init__.py asks for the parent, which is not imported.
+        spec = PathFinder.find_spec(part, places)
+        if spec is None:
+            return None, places or []
+        places = list(spec.submodule_search_locations or ())
+    return None if spec is None else spec.origin, places or []
 
 
 def _found_packages() -> list[dict[str, Any]]:

@@ -225,7 +225,7 @@ def end_of_process() -> None:
                 "input again. Read contexts: %s; outputs: %s",
                 run.job_name,
                 run.run_id,
-                reason,
+                reason.rstrip("."),
                 ", ".join(sorted(run.contexts)) or "none",
                 ", ".join(sorted(run.outputs)) or "none",
             )

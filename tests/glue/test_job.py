@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import sys
 import threading
 from typing import Any
 
@@ -238,6 +239,17 @@ def test_script_that_ends_without_commit_is_aborted_at_once_and_named_in_the_log
     assert released == ["frame"]
     with BookmarkedJob(spark.newSession(), "orders", store=store) as job:
         assert job.state("counter").get() is None
+
+
+def test_end_of_a_script_that_failed_is_told_in_sentences(
+    spark: SparkSession, run: GlueRun, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Job(spark).init("orders", ENABLE)
+    monkeypatch.setattr(sys, "last_value", OptionError("no such table. Nothing was written."), raising=False)
+
+    end_of_process()
+
+    assert "no such table. Nothing was written. Nothing was published" in caplog.text
 
 
 def test_reads_without_context_or_init_warn_once_each(

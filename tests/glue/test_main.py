@@ -18,11 +18,11 @@ from airflow_bookmarks.glue.inventory.surface import ABSENT_PACKAGES
 ROOT = Path(airflow_bookmarks.__file__).parents[1]
 
 
-def checked(path: str) -> tuple[int, str]:
-    """Return the exit code and the output of `check` with a path."""
+def checked(path: str, what: str = "awsglue") -> tuple[int, str]:
+    """Return the exit code and a row of `check` with a path."""
     command = [sys.executable, "-m", "airflow_bookmarks.glue", "check", "--output", "json"]
     done = subprocess.run(command, env={"PYTHONPATH": path}, capture_output=True, text=True, check=False, cwd=ROOT)
-    return done.returncode, {row["what"]: row["found"] for row in json.loads(done.stdout)}["awsglue"]
+    return done.returncode, {row["what"]: row["found"] for row in json.loads(done.stdout)}[what]
 
 
 def test_path_is_the_folder_that_scripts_import_from(capsys: pytest.CaptureFixture[str]) -> None:
@@ -41,6 +41,28 @@ def test_check_names_what_is_missing_or_comes_first(tmp_path: Path) -> None:
     code, found = checked(f"{tmp_path}:{ROOT}:{ROOT}/airflow_bookmarks/glue/path")
     assert code == 1
     assert found.startswith(f"another one comes first: {other}")
+
+
+def test_check_says_which_watermarks_a_script_gets(tmp_path: Path) -> None:
+    module, ours = "scripts.helpers.watermarks", f"{tmp_path}:{ROOT}:{ROOT}/airflow_bookmarks/glue/path"
+    assert checked(ours, module) == (0, "found beside awsglue")
+    own = tmp_path / "scripts"
+    own.mkdir()
+    (own / "load.py").touch()
+    assert checked(ours, module) == (0, "found beside awsglue")  # a folder without __init__.py hides nothing
+    (own / "__init__.py").touch()
+    code, found = checked(ours, module)
+    assert (code, found.startswith(f"found once the script has imported awsglue: {own}, a package of your own")) == (
+        0,
+        True,
+    )
+    (own / "watermarks.py").touch()
+    assert checked(ours, module)[1] == found
+    (own / "helpers").mkdir()
+    (own / "helpers" / "watermarks.py").touch()
+    assert checked(ours, module) == (0, f"one of your own, which stays: {own}/helpers/watermarks.py")
+    code, found = checked(str(ROOT), module)
+    assert (code, found.startswith("not on the path")) == (1, True)
 
 
 def test_zip_has_both_packages(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

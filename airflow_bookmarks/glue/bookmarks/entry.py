@@ -65,7 +65,7 @@ class GlueEntry:
             raise _malformed(
                 f"context {ctx!r} has the class {named!r}, and only positions of files ({FILES_CLASS}) can be taken "
                 "over: of others Glue does not publish the shape",
-                f"Leave it out by its name (--without {ctx}): it then begins where the job's start says.",
+                f"Leave it out by its name (--without {ctx}): it then begins with all there is.",
             )
         return _files_state(ctx, state.get("timestamps"))
 

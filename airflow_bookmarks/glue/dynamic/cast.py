@@ -23,7 +23,7 @@ from airflow_bookmarks.glue.dynamic.types import (
 from airflow_bookmarks.spark.features import has_try_cast
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from pyspark.sql import Column
 
@@ -69,12 +69,13 @@ _SIZED = re.compile(r"decimal\(\s*(\d+)\s*(?:,\s*(\d+)\s*)?\)")
 _TEXT = re.compile(r"(?:var)?char\(\s*\d+\s*\)")
 
 
-def type_named(name: str, call: str) -> str:
+def type_named(name: str, call: str, beside: Iterable[str] = ()) -> str:
     """Return the type that a script names, as Spark's SQL names it.
 
     Args:
         name: such as "long", "bigint", "Decimal(10,2)", "string", in any case.
         call: what the script calls, for the message.
+        beside: what else the call takes, which is no type of a single value, for the message.
 
     Raises:
         OptionError: no type is called so.
@@ -90,8 +91,9 @@ def type_named(name: str, call: str) -> str:
         return f"decimal({sized[1]},{sized[2] or 0})"
     if _TEXT.fullmatch(lowered):
         return "string"
+    others = "".join(f", {each}" for each in beside)
     raise OptionError(
-        f"{call}: no type is called {name!r}. Nothing was read or changed. Use one of {', '.join(_NAMES)}, or "
+        f"{call}: no type is called {name!r}. Nothing was read or changed. Use one of {', '.join(_NAMES)}{others}, or "
         "decimal(precision,scale)."
     )
 

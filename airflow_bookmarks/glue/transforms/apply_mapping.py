@@ -152,7 +152,7 @@ def _source(rows: DataFrame, wanted: FieldMapping, case_sensitive: bool) -> Type
     is_same = wanted.source_kind is not None and wanted.source_kind.lower() == wanted.kind.lower()
     if is_same and isinstance(found.type, DecimalType) and wanted.kind.strip().lower() == "decimal":
         return found  # "decimal" alone says nothing of digits
-    target = type_named(wanted.kind, _CALL)
+    target = type_named(wanted.kind, _CALL, _WITH_PARTS)
     return TypedColumn(_cast(found, target), atom_of(spark_named(target)))
 
 

@@ -318,7 +318,8 @@ class OtherReaders:
         log.warning(
             "bookmark %s, context %s: this job has no bookmark, and the same source (%s) is read already by %s%s. If "
             "that is this job under a former name (a renamed DAG or task), stop this run before it commits and carry "
-            "the bookmark over with `airflow-bookmarks adopt`; else nothing needs to be done.",
+            "the bookmark over with `airflow-bookmarks adopt`. Where each of them reads it for itself, such as one "
+            "that runs beside the other on trial, nothing needs to be done.",
             self._job,
             ctx,
             fingerprint,

@@ -155,7 +155,8 @@ class GlueCatalog:
         location = found.get("StorageDescriptor", {}).get("Location", "")
         if not location or canonical_folder(location) != folder:
             raise OptionError(
-                f"the Glue table {table} lies in {location or 'no folder'!r}, and the output in {folder!r}"
+                f"the Glue table {table} lies in {location or 'no folder'!r}, and the output in {folder!r}: write to "
+                "the folder of the table, or name a table that lies where the output does, or that is yet to be made"
             )
         return found
 

@@ -151,7 +151,10 @@ class SparkCatalog:
         if found is None:
             raise OptionError(f"there is no table {table} in Spark's catalog")
         if found.folder != folder:
-            raise OptionError(f"the table {table} lies in {found.folder!r}, and the output in {folder!r}")
+            raise OptionError(
+                f"the table {table} lies in {found.folder!r}, and the output in {folder!r}: write to the folder of the "
+                "table, or name a table that lies where the output does, or that is yet to be made"
+            )
         return found
 
 

@@ -209,6 +209,7 @@ def test_first_run_whose_source_another_job_reads_warns_once_and_names_it(
     (warning,) = [r.getMessage() for r in caplog.records if "adopt" in r.getMessage()]
     assert "is read already by 'old_dag.copy'." in warning
     assert "airflow-bookmarks adopt" in warning
+    assert "on trial, nothing needs to be done" in warning
     shop.run("new_dag.copy")
     assert len([r for r in caplog.records if "adopt" in r.getMessage()]) == 1
 
