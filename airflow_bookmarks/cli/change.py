@@ -6,7 +6,7 @@ import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from airflow_bookmarks.cli.output import amount, as_json, files_and_bytes, in_words
+from airflow_bookmarks.cli.output import amount, as_json, in_words, never_read_amount
 from airflow_bookmarks.cli.shards import removed_in_words, sharded_lines, twice_in_lines
 from airflow_bookmarks.cli.verb import (
     FORCE,
@@ -198,13 +198,13 @@ def _never_read(never: Mapping[str, Any] | None, change: Change) -> list[str]:
     """Say what a set skips for good, first and in the strongest words."""
     if never is None or (never["files"] == 0 and not never["runs"]):
         return []
-    if never["files"] is None:
+    unread = never_read_amount(never)
+    if unread is None:
         lines = [
             f"  {WARNING}: NEVER READ, and how much is NOT KNOWN ({never['unknown']}): whatever context {change.ctx!r} "
             "has not read yet counts as read, and its rows are LOST to this job"
         ]
     else:
-        unread = files_and_bytes(never["files"], never["bytes"])
         lines = [
             f"  {WARNING}: NEVER READ: {unread} that context {change.ctx!r} has not read yet count as read, and no run "
             "will ever read them: their rows are LOST to this job"

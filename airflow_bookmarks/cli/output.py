@@ -101,6 +101,27 @@ def amount(again: Mapping[str, Any]) -> str:
     return f"{files_and_bytes(again['files'], again['bytes'])}{rows}"
 
 
+def never_read_amount(never: Mapping[str, Any]) -> str | None:
+    """Return as words how much a set skips for good; None where that is not known.
+
+    Args:
+        never: the values of a `NeverReadInput`; one that an older version stored has neither rows nor amounts.
+
+    Example:
+        >>> never_read_amount({"files": 3, "bytes": 900, "rows": 40, "amounts": {"versions": 2}, "unknown": None})
+        '3 files, 900 bytes, 40 rows, 2 versions'
+        >>> never_read_amount({"files": None, "bytes": None, "rows": 1, "amounts": {}, "unknown": None})
+        '1 row'
+    """
+    if never["unknown"] is not None:
+        return None
+    files, rows = never["files"], never.get("rows")
+    parts = [] if files is None else [files_and_bytes(files, never["bytes"])]
+    parts += [] if rows is None else [counted(rows, "row")]
+    parts += [Amount(unit, count).in_words() for unit, count in never.get("amounts", {}).items()]
+    return ", ".join(parts) or None
+
+
 def files_and_bytes(files: int, size_bytes: int | None) -> str:
     """Return a number of files as words, with their bytes where they are known.
 

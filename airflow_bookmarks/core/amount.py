@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 FILES = "files"
 ROWS = "rows"
 UNIT, COUNT = "unit", "count"  # among the stats of a plan whose unit is not files
-_PLURALS = frozenset({FILES, "rows"})
+_PLURALS = frozenset({FILES, ROWS, "versions", "snapshots"})
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,7 @@ from airflow_bookmarks.core.run import SourceRef
 from airflow_bookmarks.core.selection.bound import BOUNDS
 from airflow_bookmarks.core.text.redaction import has_user_info, redacted
 from airflow_bookmarks.sources.kind import SourceKind
+from airflow_bookmarks.sources.passed_over import PassedOver
 from airflow_bookmarks.sources.source import Recheck
 
 if TYPE_CHECKING:
@@ -133,8 +134,7 @@ def stats_of(plan: Plan) -> dict[str, Any]:
             "the source return an object of the protocol airflow_bookmarks.core.plan.Plan."
         )
     amount = plan.amount
-    counts = (amount.count, amount.bytes, amount.rows) if isinstance(amount, Amount) else ("",)
-    if not isinstance(amount, Amount) or not _is_unit(amount.unit) or not all(c is None or is_size(c) for c in counts):
+    if not _is_amount(amount):
         raise _refused(plan, f"its amount is {_shown(amount)}", "Let it be Amount(<unit>, <number or None>)")
     # Unit and count as the amount has them: a second word on it could only differ.
     told: object = plan.stats()
@@ -194,6 +194,30 @@ def checked_recheck(kind: str, recheck: object) -> Recheck:
         f"recheck() of a source of kind {kind!r} returned {_shown(recheck)}, and not a Recheck (with a tuple of texts "
         "as missing). Nothing was committed or changed. Mend it."
     )
+
+
+def checked_passed_over(kind: SourceKind[Any], passed: object) -> PassedOver | None:
+    """Return what a kind says that a set passes over, if it is that.
+
+    Raises:
+        SourceError: it is something else.
+    """
+    if passed is None or (isinstance(passed, PassedOver) and _is_amount(passed.amount) and _are_commits(passed)):
+        return passed
+    raise SourceError(
+        f"passed_over() of the kind {kind.name!r} returned {_shown(passed)}, and not None or a PassedOver with an "
+        "amount. Nothing was changed. Mend it."
+    )
+
+
+def _are_commits(passed: PassedOver) -> bool:
+    return passed.commits is None or _is_amount(passed.commits)
+
+
+def _is_amount(amount: object) -> bool:
+    if not isinstance(amount, Amount) or not _is_unit(amount.unit):
+        return False
+    return all(count is None or is_size(count) for count in (amount.count, amount.bytes, amount.rows))
 
 
 def checked_position(kind: SourceKind[Any] | None, position: Position) -> Position:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from airflow_bookmarks.core.rules.start import Start
     from airflow_bookmarks.core.run import PlanEntry, SourceRef
     from airflow_bookmarks.core.selection.listing import Listing
+    from airflow_bookmarks.sources.passed_over import PassedOver
     from airflow_bookmarks.sources.source import Source
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
 
@@ -194,3 +195,28 @@ class SourceKind(ABC, Generic[P]):
             OptionError: the value does not fit, or contexts of this kind can't be set.
         """
         raise OptionError(f"a context of kind {self.name!r} can't be set to a value. Nothing was changed.")
+
+    def passed_over(
+        self, store: BookmarkStore, job: str, entry: PlanEntry, before: PlanInput, after: PlanInput
+    ) -> PassedOver | None:
+        """Return how much input counts as read at `after`, and was not read at `before`: what a `set` skips for good.
+
+        It is asked for the preview of a `set`, so it may look at the source, and changes nothing. By default None: this
+        kind can't tell, and the preview says so.
+
+        Args:
+            store: the state store, which fetches what `entry` names.
+            job: the name of the job.
+            entry: how the context was planned last, as for `source_of`.
+            before: the present position.
+            after: the position that `seek` returned, in the same form. Nothing of it is stored so far.
+
+        Raises:
+            OptionError, SourceError, DatabaseError: it can't be counted; the preview says why, in the words of the
+                error.
+
+        Example:
+            passed = kind.passed_over(store, "people.copy", entry, before, after)
+            how_many = None if passed is None else passed.amount.in_words()
+        """
+        return None

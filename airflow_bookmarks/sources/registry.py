@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Generic, cast
 from airflow_bookmarks.core.errors import OptionError, StateCorruptError
 from airflow_bookmarks.core.run import SourceRef
 from airflow_bookmarks.own_kind import errors_of, load_kind
-from airflow_bookmarks.sources.contract import check_kind, checked_position, encoded
+from airflow_bookmarks.sources.contract import check_kind, checked_passed_over, checked_position, encoded
 from airflow_bookmarks.sources.delta.kind import DeltaKind
 from airflow_bookmarks.sources.files.kind import FileKind
 from airflow_bookmarks.sources.iceberg.kind import IcebergKind
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from airflow_bookmarks.core.position import Position
     from airflow_bookmarks.core.run import ContextState, PlanEntry
     from airflow_bookmarks.core.selection.listing import Listing
+    from airflow_bookmarks.sources.passed_over import PassedOver
     from airflow_bookmarks.sources.source import PlanInput, Recheck, Source
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
 
@@ -280,6 +281,21 @@ class _OwnSource(Generic[P]):
     def recheck(self, plan: P) -> Recheck:
         with own_errors(self._name):
             return self._source.recheck(plan)
+
+
+def passed_over(
+    store: BookmarkStore, job: str, entry: PlanEntry, before: PlanInput, after: PlanInput
+) -> PassedOver | None:
+    """Return how much a context passes over from one position to another, as its kind counts it; None: it can't tell.
+
+    Args:
+        entry: how the context was planned last; its kind is known here.
+
+    Raises:
+        OptionError, SourceError, DatabaseError: it can't be counted, for the reason in the message.
+    """
+    kind = kind_of(entry.kind)
+    return checked_passed_over(kind, kind.passed_over(store, job, entry, before, after))
 
 
 def position_at(name: str, store: BookmarkStore, found: PlanInput, plan: Any, value: str) -> Position:

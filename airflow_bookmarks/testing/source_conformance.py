@@ -36,7 +36,9 @@ from airflow_bookmarks.core.rules.start import BEGINNING, Start
 from airflow_bookmarks.core.selection.bound import Bound
 from airflow_bookmarks.core.selection.reason import OVER_BOUND
 from airflow_bookmarks.files.local import LocalFileSystem
-from airflow_bookmarks.lifecycle.changes.change import rewind, set_position, undo
+from airflow_bookmarks.lifecycle.changes.change import Change, rewind, set_position, undo
+from airflow_bookmarks.lifecycle.changes.preview import preview
+from airflow_bookmarks.lifecycle.inspect.never_read import NeverReadInput
 from airflow_bookmarks.lifecycle.inspect.pending import pending
 from airflow_bookmarks.lifecycle.maintenance.doctor import examine
 from airflow_bookmarks.lifecycle.protocol.failpoint import Failpoint
@@ -322,6 +324,21 @@ class SourceConformance(ABC):
             _check("what the doctor finds", examine(self.store), [])
             _check("what the next run reads", self._run(), [2, 3])
 
+    def test_preview_of_a_set_says_how_much_is_never_read_or_why_that_is_not_known(self) -> None:
+        self.arrive(1)
+        self._run()
+        if self.value_after(1) is None:
+            pytest.skip("value_after() returns None: the kind can't be set")
+        stays = self._never_read(1)
+        _check("whether a set to where it stands skips nothing", stays.files == 0 or bool(stays.unknown), True)
+        self.arrive(2)
+        self.arrive(3)
+        never = self._never_read(2)
+        is_counted = any((never.files, never.rows, *never.amounts.values()))
+        _check("whether it says how much it skips, or why not", is_counted, never.unknown is None)
+        set_position(self.store, self.job, CTX, str(self.value_after(2)), reason="conformance", who="test")
+        _check("what the next run reads", self._run(), [3])
+
     def test_set_to_what_is_no_value_changes_nothing(self) -> None:
         self._three_runs()
         with pytest.raises(OptionError):
@@ -388,6 +405,12 @@ class SourceConformance(ABC):
 
     def _driver(self, crash_at: Failpoint | None = None) -> DriverStore:
         return DriverStore(self.store, crash_at, lambda entry: None)
+
+    def _never_read(self, number: int) -> NeverReadInput:
+        """Return what a set to right after an item skips."""
+        seen = preview(self.store, self.job, Change("set", ctx=CTX, value=self.value_after(number))).never_read
+        assert seen is not None, "the preview of a set has to say what it skips"
+        return seen
 
     def _begin(
         self,

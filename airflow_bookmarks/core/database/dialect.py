@@ -237,6 +237,15 @@ class Dialect(ABC):
         """Return the query that counts rows up to `most`, and looks at no more of them."""
         return f"SELECT count(*) AS counted_rows FROM ({self.some('1 AS one', source, where, most)}) counted"
 
+    def time_limit(self, limit: timedelta) -> str | None:
+        """Return the statement after which each query of the session is ended when it has run for so long.
+
+        Args:
+            limit: the longest that a query may run, in whole milliseconds. None is returned where the session of this
+                kind of database takes no such limit.
+        """
+        return None
+
     # ---- what a database tells of itself; None where it tells nothing. Each column of a query has a name of its own,
     # because Spark may ask it, as a table of which it selects the columns
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from airflow_bookmarks.core.errors import OptionError
+from airflow_bookmarks.core.selection.reason import OVER_BOUND, SETTLING
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -28,6 +29,7 @@ WAITING_FROM = "waiting_from_ms"
 WAITING_BYTES = "waiting_bytes"
 WAITING_OLDEST = "waiting_oldest_ms"
 LOOKED_AT = "looked_at"
+READ_LATER = (OVER_BOUND, SETTLING)  # the reasons for which a run leaves that out
 
 
 @dataclass(frozen=True, slots=True)

@@ -136,6 +136,12 @@ def _check_never_read(never: Fields) -> None:
     never.numbers("runs")
     never.texts("consumers")
     never.optional_text("unknown")
+    if "rows" in never:  # a request that an older version stored has neither
+        _check_size_or_none(never, "rows")
+    if "amounts" in never:
+        amounts = never.map("amounts")
+        for unit in amounts.values:
+            amounts.size(unit)
 
 
 def _check_relocation(moved: Fields) -> None:

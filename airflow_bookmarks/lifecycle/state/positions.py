@@ -17,9 +17,9 @@ from airflow_bookmarks.core.metadata.file_plan import with_moves
 from airflow_bookmarks.core.position import Position
 from airflow_bookmarks.core.rules.start import BEGINNING, Start, is_first_run
 from airflow_bookmarks.core.run import Run
+from airflow_bookmarks.core.selection.bound import READ_LATER
 from airflow_bookmarks.core.selection.listing import instant
 from airflow_bookmarks.core.selection.partition_time import NEWEST_PARTITION
-from airflow_bookmarks.core.selection.reason import OVER_BOUND, SETTLING
 from airflow_bookmarks.core.text.instant import from_text
 from airflow_bookmarks.sources.registry import has_ledger, kind_of, own_errors
 from airflow_bookmarks.sources.relocation import moved_path
@@ -373,9 +373,6 @@ class Waiting:
             None if oldest is None else instant(oldest),
             plan.skipped,
         )
-
-
-READ_LATER = (OVER_BOUND, SETTLING)  # of the reasons to skip, those that a later run reads
 
 
 def left_waiting(store: BookmarkStore, job: str, head: Head, ctx: str, recent: Sequence[Run]) -> Waiting | None:

@@ -18,13 +18,18 @@ class ReadAgain(ResponseModel):
 
 
 class NeverRead(ResponseModel):
-    """What a set skips for good; numbers are null where `unknown` says why nobody can tell."""
+    """What a set skips for good; numbers are null where it is not counted so, and `unknown` says why nothing is known.
+
+    `amounts` has by its unit what else is counted: "versions", "snapshots".
+    """
 
     files: int | None
     bytes: int | None
     runs: list[int]
     consumers: list[str]
     unknown: str | None
+    rows: int | None = None
+    amounts: dict[str, int] = {}
 
 
 class Preview(ResponseModel):

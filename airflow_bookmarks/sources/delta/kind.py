@@ -4,19 +4,23 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
-from airflow_bookmarks.core.errors import OptionError
+from airflow_bookmarks.core.amount import FILES, Amount
+from airflow_bookmarks.core.errors import OptionError, SourceError
 from airflow_bookmarks.core.order import NUMBER
 from airflow_bookmarks.core.plan import PlanPart
 from airflow_bookmarks.core.rules.start import Start
 from airflow_bookmarks.core.selection.listing import FileInfo, Listing
 from airflow_bookmarks.sources.delta.checkpoint import arrow
+from airflow_bookmarks.sources.delta.commit import key_of
 from airflow_bookmarks.sources.delta.excerpt import path_of
 from airflow_bookmarks.sources.delta.log import DeltaLog
 from airflow_bookmarks.sources.delta.partitions import DeltaPartitionsSource
 from airflow_bookmarks.sources.delta.position import Added, DeltaPlan, DeltaPosition, Whole, united
 from airflow_bookmarks.sources.delta.snapshot import snapshot_at
 from airflow_bookmarks.sources.delta.source import KIND, DeltaSource
+from airflow_bookmarks.sources.delta.window import added_by, bytes_of, total_rows
 from airflow_bookmarks.sources.kind import SourceKind
+from airflow_bookmarks.sources.passed_over import PassedOver
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -130,6 +134,59 @@ class DeltaKind(SourceKind[DeltaPlan]):
             )
         state = snapshot_at(table, version, arrow()).state
         return DeltaPosition(version, table.fingerprint(version), state).position()
+
+    def passed_over(
+        self, store: BookmarkStore, job: str, entry: PlanEntry, before: PlanInput, after: PlanInput
+    ) -> PassedOver:
+        """Return the files that the commits between two positions have added; see `SourceKind.passed_over`."""
+        source = self.source_of(store, job, entry)
+        recipe, table = source.recipe, DeltaLog.open(source.recipe.path)
+        at = None if before.position is None else DeltaPosition.decode(before.position)
+        end = self._version_of(after)
+        if at is None or at.parts is None:
+            left = _left_of_first_read(table, at, end)
+        elif isinstance(source, DeltaPartitionsSource) and recipe.options.per == at.parts.column:
+            left = source.left_until(table, at, end)
+        else:
+            raise at.parts.refused(f"job {job!r}", "no per= of that column")
+        commits: list[tuple[Action, ...]] = []
+        if at is not None and end > at.version:
+            _check_same(table, recipe.name, at)
+            commits = added_by(table.commits(at.version + 1, end), at.state.id, recipe.options)
+        files = [*left, *(file for each in commits for file in each)]
+        rows = None if recipe.options.changes and commits else total_rows(files)  # a feed has a row as it was, too
+        return PassedOver(Amount(FILES, len(files), bytes_of(files), rows), commits=Amount("versions", len(commits)))
+
+    def _version_of(self, found: PlanInput) -> int:
+        if found.position is None:
+            raise SourceError("the position has no version. Nothing was read or changed.")
+        return DeltaPosition.decode(found.position).version
+
+
+def _left_of_first_read(table: DeltaLog, before: DeltaPosition | None, end: int) -> Sequence[Action]:
+    """Return the files of a version that count as read with it, and that a first read has not come to."""
+    if before is None:
+        return snapshot_at(table, end, arrow()).files
+    if before.files_read is None:
+        return ()
+    left = snapshot_at(table, before.version, arrow()).files[before.files_read :]
+    if end >= before.version:
+        return left
+    there = {key_of(file) for file in snapshot_at(table, end, arrow()).files}
+    return [file for file in left if key_of(file) in there]
+
+
+def _check_same(table: DeltaLog, name: str, before: DeltaPosition) -> None:
+    """Make sure that a position is of the table that is there.
+
+    Raises:
+        SourceError: it is another one.
+    """
+    if table.has(before.version) and table.fingerprint(before.version) != before.fingerprint:
+        raise SourceError(
+            f"the Delta table {name!r} was replaced by another one since version {before.version}, so how much of it "
+            "was read is not known. Nothing was read or changed."
+        )
 
 
 def _file_info(file: Action, table: str) -> FileInfo:

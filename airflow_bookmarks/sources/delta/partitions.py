@@ -112,6 +112,26 @@ class DeltaPartitionsSource(DeltaSource):
         check_not_too_many(self._label, self._column, marks, "new files")
         return replace(end, parts=PartsLeft(self._column, self._execution, marks) if marks else None)
 
+    # ---- what a set passes over
+
+    def left_until(self, table: DeltaLog, at: DeltaPosition, version: int) -> list[Action]:
+        """Return the files of the values that a position has left, each from its mark up to a version.
+
+        Args:
+            version: up to which the table counts as read then; what lies behind the position is not among them.
+
+        Raises:
+            VersionGoneError: the log does not tell any more.
+        """
+        until = replace(at, version=min(at.version, version))
+        marks = {} if at.parts is None else at.parts.marks
+        return [
+            file
+            for value, mark in marks.items()
+            if mark is None or mark < until.version
+            for file in self._of_mark(table, until, mark).get(value, ())
+        ]
+
     # ---- the plans
 
     def _next(self, table: DeltaLog, looked: DeltaPosition, window: CommitWindow | None, loop: PartLoop) -> DeltaPlan:

@@ -71,6 +71,24 @@ def _reads(
         yield commit, () if is_left_out else commit.reads(changes=options.changes), is_left_out
 
 
+def added_by(commits: Sequence[DeltaCommit], table_id: str, options: VersionOptions) -> list[tuple[Action, ...]]:
+    """Return by commit the files with rows that no run reads any more, once all of the commits count as read.
+
+    A commit that changed rows is among them with the files that it wrote, unless runs leave it out anyway. Commits
+    without such files are none of the list.
+
+    Args:
+        commits: those behind a position, oldest first.
+        table_id: the id that the table had before.
+        options: those of the script; a bound does not matter.
+    """
+    found = [
+        commit.adds if is_left_out and options.on_change != "ignore" else files
+        for commit, files, is_left_out in _reads(commits, table_id, options)
+    ]
+    return [files for files in found if files]
+
+
 def _is_over(options: VersionOptions, versions: int, files: Sequence[Action]) -> bool:
     bound = options.bound
     return (

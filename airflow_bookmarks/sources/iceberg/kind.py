@@ -5,15 +5,19 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
-from airflow_bookmarks.core.errors import OptionError
+from airflow_bookmarks.core.amount import FILES, Amount
+from airflow_bookmarks.core.errors import OptionError, SourceError
 from airflow_bookmarks.core.order import TIME
 from airflow_bookmarks.core.plan import PlanPart
 from airflow_bookmarks.core.rules.start import Start
 from airflow_bookmarks.sources.iceberg.look import PyIcebergTable, look
-from airflow_bookmarks.sources.iceberg.partitions import IcebergPartitionsSource
+from airflow_bookmarks.sources.iceberg.partitions import IcebergPartitionsSource, PartAmount
 from airflow_bookmarks.sources.iceberg.position import IcebergPlan, IcebergPosition, WholeTable, united
 from airflow_bookmarks.sources.iceberg.source import KIND, IcebergSource, position_at
+from airflow_bookmarks.sources.iceberg.window import added_by, bytes_of, files_of
 from airflow_bookmarks.sources.kind import SourceKind
+from airflow_bookmarks.sources.passed_over import PassedOver
+from airflow_bookmarks.sources.tables.versioned import total
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -103,6 +107,64 @@ class IcebergKind(SourceKind[IcebergPlan]):
         """
         snapshot = _snapshot_at(look(plan.recipe), plan.recipe.name, value)
         return position_at(snapshot).position()
+
+    def passed_over(
+        self, store: BookmarkStore, job: str, entry: PlanEntry, before: PlanInput, after: PlanInput
+    ) -> PassedOver:
+        """Return the files that the snapshots between two positions have added; see `SourceKind.passed_over`."""
+        source = self.source_of(store, job, entry)
+        recipe = source.recipe
+        at = IcebergPosition(None) if before.position is None else IcebergPosition.decode(before.position)
+        end = IcebergPosition(None) if after.position is None else IcebergPosition.decode(after.position)
+        if end.snapshot is None:
+            return PassedOver(Amount(FILES, 0, 0, 0), commits=Amount("snapshots", 0))
+        table = look(recipe)
+        if at.snapshot is None:
+            return _all_of(table.snapshots[end.snapshot])
+        between = _between(table, recipe.name, at.snapshot, end.snapshot)
+        left: Sequence[PartAmount] = ()
+        if isinstance(source, IcebergPartitionsSource) and at.parts is not None:
+            left = source.left_until(table, at, at if between else end)
+        elif at.parts is not None:
+            raise at.parts.refused(f"job {job!r}", "no per= of that column")
+        added = added_by(between, recipe.options)
+        sizes = bytes_of(added)
+        # Of changes each row that was updated is read as it was, too.
+        rows = None if recipe.options.changes else total([each.told("added-records") for each in added])
+        amount = Amount(
+            FILES,
+            sum(map(files_of, added)) + sum(part.files for part in left),
+            None if left else sizes,
+            None if rows is None else rows + sum(part.rows for part in left),
+        )
+        return PassedOver(amount, commits=Amount("snapshots", len(added)))
+
+
+def _all_of(snapshot: TableSnapshotInfo) -> PassedOver:
+    """Return what a table has as of a snapshot, of which nothing was read."""
+    has_deletes = snapshot.count("total-position-deletes") or snapshot.count("total-equality-deletes")
+    rows = None if has_deletes else snapshot.told("total-records")
+    return PassedOver(Amount(FILES, snapshot.told("total-data-files"), snapshot.told("total-files-size"), rows))
+
+
+def _between(table: SnapshotLog, name: str, start: int, end: int) -> Sequence[TableSnapshotInfo]:
+    """Return the snapshots that count as read at one of them and not at another; none where it lies before that.
+
+    Raises:
+        SourceError: some of them have expired.
+    """
+    found = table.since(start, end)
+    if found is None and start in table.snapshots:
+        if table.since(end, start) is not None:
+            return ()  # it goes back
+        fork = table.forked_at(start)  # the table was rolled back since it was read
+        found = None if fork is None else table.since(fork, end)
+    if found is None:
+        raise SourceError(
+            f"snapshots of the Iceberg table {name!r} between {start} and {end} have expired. Nothing was read or "
+            "changed."
+        )
+    return found
 
 
 def _snapshot_at(table: SnapshotLog, name: str, value: str) -> TableSnapshotInfo | None:

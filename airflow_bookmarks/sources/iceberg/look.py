@@ -10,11 +10,12 @@ from __future__ import annotations
 from datetime import date, timedelta
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from airflow_bookmarks.core.errors import SourceError, SourceMissingError
+from airflow_bookmarks.core.errors import LookRefusedError, SourceError, SourceMissingError
 from airflow_bookmarks.core.text.catalog_name import parts_of
 from airflow_bookmarks.core.text.cause import cause_of
 from airflow_bookmarks.core.text.escaping import in_lines
 from airflow_bookmarks.files.opener import canonical_folder
+from airflow_bookmarks.files.permission import present_permission
 from airflow_bookmarks.sources.iceberg.partitions import PartAmount
 from airflow_bookmarks.sources.iceberg.position import WholeTable
 from airflow_bookmarks.sources.iceberg.snapshots import SnapshotLog, TableSnapshotInfo
@@ -96,7 +97,12 @@ class PyIcebergTable:
         return self._table
 
     def _asked(self, ask: Callable[[], T]) -> T:
-        """Return what pyiceberg answers, with its errors in our words."""
+        """Return what pyiceberg answers, with its errors in our words.
+
+        A job's table is what a driver wrote, and its metadata names files anywhere, so the API server follows none.
+        """
+        if present_permission() is not None:
+            raise LookRefusedError.of_database(self._name)
         try:
             from pyiceberg.exceptions import NoSuchTableError
         except ImportError as error:

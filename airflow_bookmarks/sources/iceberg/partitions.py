@@ -138,6 +138,25 @@ class IcebergPartitionsSource(IcebergSource):
             raise self._gone(mark)
         return AppendedRows(mark.snapshot, end.snapshot)
 
+    # ---- what a set passes over
+
+    def left_until(self, table: SnapshotLog, at: IcebergPosition, end: IcebergPosition) -> list[PartAmount]:
+        """Return how much the values that a position has left have, each from its mark up to a snapshot.
+
+        Args:
+            end: where the table counts as read then: at the position, or at a snapshot before it.
+
+        Raises:
+            VersionGoneError: snapshots of these have expired.
+        """
+        marks = {} if at.parts is None or end.snapshot is None else at.parts.marks
+        found = [
+            self._of_value(table, replace(end, parts=None), value, mark)
+            for value, mark in marks.items()
+            if mark is None or mark.snapshot is None or table.since(end.snapshot or 0, mark.snapshot) is None
+        ]
+        return [each[1] for each in found if each is not None]
+
     # ---- the plans
 
     def _next(

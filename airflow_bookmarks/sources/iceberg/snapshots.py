@@ -107,13 +107,13 @@ class SnapshotLog:
             pass
         return oldest is None or oldest.is_first
 
-    def since(self, start: int) -> list[TableSnapshotInfo] | None:
-        """Return the snapshots behind `start` that led to the current one, oldest first; None: there is no way back.
+    def since(self, start: int, end: int | None = None) -> list[TableSnapshotInfo] | None:
+        """Return the snapshots behind `start` that led to `end`, oldest first; None: there is no way back.
 
-        `start` itself may have expired, as long as the one behind it is there.
+        `start` itself may have expired, as long as the one behind it is there. `end` None: it is the current one.
         """
         found: list[TableSnapshotInfo] = []
-        for each in self.line(self.current):
+        for each in self.line(self.current if end is None else end):
             if each.id == start:
                 return found[::-1]
             found.append(each)

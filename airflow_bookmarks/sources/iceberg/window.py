@@ -66,6 +66,23 @@ def is_to_read(snapshot: TableSnapshotInfo, options: VersionOptions) -> bool:
     return snapshot.has_news and (options.changes or not snapshot.changes_rows)
 
 
+def added_by(snapshots: Sequence[TableSnapshotInfo], options: VersionOptions) -> list[TableSnapshotInfo]:
+    """Return the snapshots with rows that no run reads any more, once all of these count as read.
+
+    One that changed rows is among them if it wrote files, unless runs leave it out anyway.
+
+    Args:
+        snapshots: those behind a position, oldest first.
+        options: those of the script; a bound does not matter.
+    """
+    leaves_out = options.on_change == "ignore"
+    return [
+        each
+        for each in snapshots
+        if is_to_read(each, options) or (each.changes_rows and not leaves_out and each.count("added-data-files"))
+    ]
+
+
 def files_of(snapshot: TableSnapshotInfo) -> int:
     """Return how many files hold what a snapshot did."""
     return sum(map(snapshot.count, ("added-data-files", "deleted-data-files", "added-delete-files")))

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
 
 from airflow_bookmarks.core.advice.tables import KeyedRead
+from airflow_bookmarks.core.amount import ROWS, Amount
 from airflow_bookmarks.core.database.key import KeyType, checked_value, watermark_of
 from airflow_bookmarks.core.database.windows.window import KeyWindow, Mark, TableKeys
 from airflow_bookmarks.core.errors import OptionError
@@ -21,6 +22,7 @@ from airflow_bookmarks.sources.jdbc.position import TablePlan, TablePosition
 from airflow_bookmarks.sources.jdbc.recipe import Recipe, Relation
 from airflow_bookmarks.sources.jdbc.source import KIND, TableSource
 from airflow_bookmarks.sources.kind import SourceKind
+from airflow_bookmarks.sources.passed_over import PassedOver
 from airflow_bookmarks.sources.source import PlanInput
 
 if TYPE_CHECKING:
@@ -151,6 +153,13 @@ class TableKind(SourceKind[TablePlan]):
         literal = checked_value(value, table.keys[0])
         before = plan.leads_to if found.position is None else TablePosition.decode(found.position)
         return replace(before, table=table, mark=Mark((literal,)), seen=(), trail=None, parts=None).position()
+
+    def passed_over(
+        self, store: BookmarkStore, job: str, entry: PlanEntry, before: PlanInput, after: PlanInput
+    ) -> PassedOver:
+        """Return the rows between two positions, as the database counts them; see `SourceKind.passed_over`."""
+        count = self.source_of(store, job, entry).passed_over(before.position, after.position)
+        return PassedOver(Amount(ROWS, count, rows=count))
 
     def _now(self, store: BookmarkStore, found: PlanInput, plan: TablePlan) -> Position:
         # A look does not wait for open transactions; whoever sets a position does.

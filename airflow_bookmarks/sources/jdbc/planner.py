@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from airflow_bookmarks.core.database.key import KeyType
@@ -21,6 +22,7 @@ from airflow_bookmarks.core.selection.reason import BEFORE_START, NO_KEY, NOT_CO
 from airflow_bookmarks.core.text.count import counted
 from airflow_bookmarks.sources.jdbc.catalog import (
     check_same,
+    column_named,
     describe,
     server_identity,
     shard_condition,
@@ -36,6 +38,8 @@ if TYPE_CHECKING:
     from airflow_bookmarks.sources.source import PlanInput
 
 log = logging.getLogger(__name__)
+
+LONGEST_COUNT = timedelta(seconds=10)  # that a database counts for the preview of a set, where somebody waits
 
 _ON_ANOTHER_SERVER = (
     "Its rows may have other keys. If it is a whole copy, set the context to its last value (airflow-bookmarks set); "
@@ -55,20 +59,28 @@ class TablePlanner(TableEnds):
             OptionError: an option does not fit the table.
         """
         before = None if found.position is None else TablePosition.decode(found.position)
+        described, identity = self._described(before)
+        if before is None and (self.settlings is None or self.settlings.is_first(self.relation)):
+            warn_of_keys(self.label, described, self.options)
+        self._check_zone(described.table)
+        return self._of_part(described)._begun(found, before, described, identity)
+
+    def _described(self, before: TablePosition | None) -> tuple[Description, str | None]:
+        """Return by which columns the table is read, as its position has it, and the identity of its server.
+
+        Raises:
+            SourceError: a position is of another server, or of other keys.
+        """
         known = None if before is None else before.identity
         identity = server_identity(
             self.label, self.queries, self.dialect, self.recipe.address, known, _ON_ANOTHER_SERVER
         )
         described = describe(self.queries, self.dialect, self.relation, self.options)
-        table = described.table
         if before is not None:
-            check_same(before.table, table)
+            check_same(before.table, described.table)
             if self.relation.parts is None:  # text of a query was compared by its own collation once
                 described = described.ordered_as(before.table)
-        elif self.settlings is None or self.settlings.is_first(self.relation):
-            warn_of_keys(self.label, described, self.options)
-        self._check_zone(table)
-        return self._of_part(described)._begun(found, before, described, identity)
+        return described, identity
 
     def _of_part(self, described: Description) -> TablePlanner:
         """Return the planner of the rows that belong to the virtual shard, or itself."""
@@ -149,6 +161,51 @@ class TablePlanner(TableEnds):
         mark = end or start.mark
         kept = kept_seen(start.seen if seen is None else (*start.seen, seen), mark)
         return replace(start, mark=mark, seen=kept, trail=None)
+
+    # ---- between two positions
+
+    def passed_over(self, before: TablePosition | None, after: TablePosition) -> int:
+        """Count the rows that count as read at one position, and do not at another.
+
+        Raises:
+            SourceError: the database takes no limit of time for a query, and there are more than `MOST_COUNTED`.
+            DatabaseError: it takes longer than `LONGEST_COUNT`, or is out of reach.
+        """
+        limit = self.dialect.time_limit(LONGEST_COUNT)
+        if limit is not None:
+            self.queries.rows(limit)
+        described, _ = self._described(before)
+        if after.mark is None:
+            return 0
+        part = self._of_part(described)
+        read = KeyWindow(None, after.mark).condition(self.dialect, described.table)
+        where = " AND ".join([read, *part._unread(before, described)])
+        if limit is not None:
+            return int(self.queries.rows(f"SELECT count(*) AS counted_rows FROM {part._source} WHERE {where}")[0][0])
+        count = part._count(where)
+        if count > MOST_COUNTED:
+            raise SourceError(
+                f"there are more than {MOST_COUNTED:,} rows, and a count of all of them by {self.dialect.name} could "
+                "be given no limit of time. Nothing was read or changed."
+            )
+        return count
+
+    def _unread(self, before: TablePosition | None, described: Description) -> list[str]:
+        """Return the condition that a row does not count as read at a position, as a list; none: no row does."""
+        if before is None or before.mark is None:
+            return []
+        table = described.table
+        conditions = self._new(before.mark, table)
+        if before.parts is not None:
+            column = column_named(self.queries, self.dialect, self.relation, described, before.parts.column, "per")
+            for value, mark in before.parts.marks.items():
+                conditions.append(" AND ".join([self.dialect.has_value(column, value), *self._new(mark, table)]))
+        lookback = self._lookback(described, before) if self.options.lookback is not None else None
+        if lookback is not None:
+            behind = lookback.behind(before, None)
+            if behind.late:
+                conditions.append(KeyWindow(named=behind.late).condition(self.dialect, table))
+        return [f"({' OR '.join(f'({each})' for each in conditions)})"]
 
     # ---- where the table has to be what it was
 

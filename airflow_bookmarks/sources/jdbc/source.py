@@ -74,6 +74,20 @@ class TableSource:
         """Return the position behind the window of a plan; see `Source.advance`."""
         return None if plan.leads_to == self._found else plan.leads_to.position()
 
+    def passed_over(self, before: bytes | None, after: bytes | None) -> int:
+        """Count the rows that count as read at one stored position, and do not at another.
+
+        Raises:
+            SourceError: they can't be counted within `LONGEST_COUNT`, or the table is not what it was.
+            DatabaseError: the database is out of reach, or takes longer.
+        """
+        if after is None:
+            return 0
+        with self._connect() as queries:
+            planner = self._planner(queries)
+            start = None if before is None else TablePosition.decode(before)
+            return planner.passed_over(start, TablePosition.decode(after))
+
     def recheck(self, plan: TablePlan) -> Recheck:
         """Find nothing: a row that is updated meanwhile is read as it is then; see `Source.recheck`."""
         return Recheck()

@@ -37,7 +37,8 @@ def test_set_to_now_names_the_files_that_no_run_will_read(shop: Shop) -> None:
     found = seen(shop, "now")
     assert found == NeverReadInput(files=2, bytes=7, consumers=("down",))
     told = preview(shop.store, "copy", Change("set", ctx="raw", value="now")).as_dict()["never_read"]
-    assert told == {"files": 2, "bytes": 7, "runs": [], "consumers": ["down"], "unknown": None}
+    amount: dict[str, Any] = {"files": 2, "bytes": 7, "rows": None, "amounts": {}, "unknown": None}
+    assert told == {**amount, "runs": [], "consumers": ["down"]}
     set_position(shop.store, "copy", "raw", "now", **WHY)
     assert shop.run()[0] == []
 
@@ -58,7 +59,7 @@ def test_set_of_a_table_whose_partitions_a_catalog_lists_does_not_guess(shop: Sh
     assert found is not None
     assert (found.files, found.unknown) == (
         None,
-        "a catalog lists its partitions, and only the script, in Spark, asks it for new ones",
+        "can't be counted: a catalog lists its partitions, and only the script, in Spark, asks it for new ones",
     )
 
 
@@ -101,4 +102,5 @@ def test_source_that_cannot_be_looked_at_is_not_known(shop: Shop) -> None:
     assert found is not None
     assert (found.files, found.bytes) == (None, None)
     assert found.unknown is not None
+    assert found.unknown.startswith("can't be counted: ")
     assert "are gone" in found.unknown

@@ -14,14 +14,17 @@ from typing import Any
 import pytest
 
 from airflow_bookmarks.cli import main
+from airflow_bookmarks.core.amount import Amount
 from airflow_bookmarks.core.errors import OptionError
 from airflow_bookmarks.core.option import Choice
 from airflow_bookmarks.core.rules.condition import WatermarkReached
+from airflow_bookmarks.core.run import PlanEntry
 from airflow_bookmarks.lifecycle.changes.change import Change, rewind, set_position, undo
 from airflow_bookmarks.lifecycle.changes.preview import preview
 from airflow_bookmarks.lifecycle.inspect.difference import diff
 from airflow_bookmarks.lifecycle.inspect.lag import lag
 from airflow_bookmarks.lifecycle.inspect.lineage import lineage
+from airflow_bookmarks.lifecycle.inspect.never_read import NeverReadInput
 from airflow_bookmarks.lifecycle.inspect.pending import pending
 from airflow_bookmarks.lifecycle.inspect.runs import files_of, history
 from airflow_bookmarks.lifecycle.inspect.wait import Wait
@@ -37,6 +40,7 @@ from airflow_bookmarks.lifecycle.state.summary import Summary
 from airflow_bookmarks.plugin.presenters.bookmark import context_rows
 from airflow_bookmarks.plugin.schemas.pending import Pending
 from airflow_bookmarks.plugin.schemas.responses import LagRow, RunRow
+from airflow_bookmarks.sources.passed_over import PassedOver
 from airflow_bookmarks.sources.registry import registered
 from airflow_bookmarks.sources.source import PlanInput
 from airflow_bookmarks.store.bookmark_store import open_store
@@ -219,7 +223,7 @@ def test_set_takes_a_key_and_says_what_it_does_not_know(shop: Shop, table: str) 
     assert back.never_read is not None
     assert ahead.never_read is not None
     assert (back.never_read.files, back.never_read.unknown) == (0, None)  # by the order of the kind
-    assert (ahead.never_read.files, ahead.never_read.unknown) == (None, "which of its keys these are is not known")
+    assert (ahead.never_read.files, ahead.never_read.unknown) == (None, "not counted: this kind of source can't tell")
     with pytest.raises(OptionError, match="'now' is no key"):
         set_position(shop.store, JOB, CTX, "now", reason="a test", who="ada")
 
@@ -266,10 +270,42 @@ def test_preview_of_a_set_goes_on_where_its_planner_fails(
     enabled(shop, table)
     monkeypatch.setattr(KeyKind, "source_of", lambda *_: 1 / 0)
 
-    asked = preview(shop.store, JOB, Change("set", ctx=CTX, value="2"))
+    ahead, back = (preview(shop.store, JOB, Change("set", ctx=CTX, value=value)).never_read for value in ("9", "2"))
 
-    assert asked.never_read is not None
-    assert asked.never_read.unknown == "the kind 'sqlite_keys' failed: ZeroDivisionError: division by zero"
+    assert ahead is not None
+    assert ahead.unknown == "can't be counted: the kind 'sqlite_keys' failed: ZeroDivisionError: division by zero"
+    assert back == NeverReadInput()  # by the order of the kind
+
+
+def counted(kind: KeyKind, store: Any, job: str, entry: PlanEntry, before: PlanInput, after: PlanInput) -> PassedOver:
+    """Count what a set passes over, as a kind of one's own may."""
+    low, high = int(before.position or 0), int(after.position or 0)
+    with connected(kind.decode(store.blobs.get(entry.body)).database) as connection:
+        query = "SELECT count(*) FROM people WHERE id > ? AND id <= ?"
+        ((count,),) = connection.execute(query, [low, high]).fetchall()
+    return PassedOver(Amount("keys", count))
+
+
+def test_kind_that_counts_what_a_set_passes_over_is_asked(
+    shop: Shop, table: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(KeyKind, "passed_over", counted)
+    enabled(shop, table)
+    put(table, 4, 5, 6)
+
+    told = [preview(shop.store, JOB, Change("set", ctx=CTX, value=each)).never_read for each in "351"]
+
+    assert told == [NeverReadInput(), NeverReadInput(None, None, amounts={"keys": 2}), NeverReadInput()]
+
+
+def test_kind_that_answers_something_else_is_said_to_be_at_fault(
+    shop: Shop, table: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    enabled(shop, table)
+    monkeypatch.setattr(KeyKind, "passed_over", lambda *_: Amount("keys", 2))
+    told = preview(shop.store, JOB, Change("set", ctx=CTX, value="9")).never_read
+    assert told is not None
+    assert str(told.unknown).startswith("can't be counted: passed_over() of the kind 'sqlite_keys' returned Amount(")
 
 
 @pytest.mark.parametrize(

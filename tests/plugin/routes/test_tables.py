@@ -90,6 +90,17 @@ def test_page_does_not_connect_to_set_a_position(
     assert "connects to no database" in answer.text
 
 
+def test_preview_of_a_value_says_who_counts_the_rows_that_it_skips(site: Site, listener: Listener) -> None:
+    change: dict[str, Any] = {"kind": "set", "ctx": CONTEXT, "value": "7"}
+
+    never = site.as_user("ada").post(f"{API}/jobs/{JOB}/preview", json=change).json()["never_read"]
+
+    assert not listener.has_visitor()
+    assert (never["files"], never["rows"], never["amounts"]) == (None, None, {})
+    assert never["unknown"].startswith("not counted here: 'conn:shop' was not looked at")
+    assert "--dry-run" in never["unknown"]
+
+
 def test_page_needs_no_login_to_say_so(site: Site, listener: Listener, monkeypatch: pytest.MonkeyPatch) -> None:
     """An error that asks for the connection would not help: the page would not use it."""
     monkeypatch.delenv("AIRFLOW_CONN_SHOP")

@@ -23,6 +23,7 @@ _TYPES = {
     "uuid": KeyType.UUID,
     **dict.fromkeys(("char", "varchar", "tinytext", "text", "mediumtext", "longtext"), KeyType.TEXT),
 }
+_SECOND, _MILLISECOND = timedelta(seconds=1), timedelta(milliseconds=1)
 _DECLARED = re.compile(r"(\w+)(?:\((\d+)(?:,\d+)?\))?")
 _ZERO = {
     KeyType.DATE: "'0000-00-00'",
@@ -61,6 +62,10 @@ class MySQL(Dialect):
     def quote(self, identifier: str) -> str:
         """Return a name in backticks; see `Dialect.quote`."""
         return backticked(identifier)
+
+    def time_limit(self, limit: timedelta) -> str:
+        """Return the setting for it, in milliseconds; see `Dialect.time_limit`."""
+        return f"SET max_execution_time = {limit // _MILLISECOND}"
 
     def key_column(self, column: TableColumn) -> KeyColumn | None:
         """Return a column as a key; see `Dialect.key_column`. Text needs a collation that compares bytes."""
@@ -240,6 +245,10 @@ class MariaDB(MySQL):
     name: ClassVar[str] = "mariadb"
     is_tried: ClassVar[bool] = True
     driver: ClassVar[str] = "org.mariadb.jdbc.Driver"
+
+    def time_limit(self, limit: timedelta) -> str:
+        """Return the setting for it, in seconds; see `Dialect.time_limit`."""
+        return f"SET max_statement_time = {limit / _SECOND}"
 
     def types_by_table(self, query: str, columns: Sequence[str]) -> TypesByTable:
         """Return how MariaDB tells the types of a query, of which no function tells any; see `Dialect.types_by_table`.

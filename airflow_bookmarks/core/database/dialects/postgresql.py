@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from datetime import timedelta
 from typing import TYPE_CHECKING, ClassVar
 
 from airflow_bookmarks.core.database.dialect import Dialect, SharedSnapshot, TableColumn
@@ -36,6 +37,7 @@ _CASTS = {
     KeyType.TEXT: "text",
 }
 _HUGE = "CAST('1e131071' AS numeric)"  # `infinity` is no numeric before PostgreSQL 14
+_MILLISECOND = timedelta(milliseconds=1)
 _LENGTH = re.compile(r"\((\d+)(?:,\d+)?\)")
 
 
@@ -47,6 +49,10 @@ class PostgreSQL(Dialect):
     looks_back: ClassVar[bool] = True
     denied: ClassVar[str] = "42501"
     grant: ClassVar[str] = "GRANT pg_monitor TO <user>"
+
+    def time_limit(self, limit: timedelta) -> str:
+        """Return the setting for it, in milliseconds; see `Dialect.time_limit`."""
+        return f"SET statement_timeout = {limit // _MILLISECOND}"
 
     def key_column(self, column: TableColumn) -> KeyColumn | None:
         """Return a column as a key; see `Dialect.key_column`. Text is compared by its bytes, whatever its collation."""

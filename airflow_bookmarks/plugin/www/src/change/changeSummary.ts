@@ -35,10 +35,13 @@ export interface ChangeSummary {
   holder: string | null;
 }
 
-/** What no run will ever read; numbers are null where `unknown` says why nobody can tell. */
+/** What no run will ever read; numbers are null where it is not counted so, or where `unknown` says why. */
 export interface NeverRead {
   files: number | null;
   bytes: number | null;
+  rows?: number | null;
+  /** What else is counted, by its unit: versions, snapshots. */
+  amounts?: Readonly<Record<string, number>>;
   runs: readonly number[];
   consumers: readonly string[];
   unknown: string | null;
@@ -105,10 +108,12 @@ function skipped(found: NeverRead | null): NeverRead | null {
 
 function neverReadOf(value: unknown): NeverRead | null {
   if (typeof value !== "object" || value === null) return null;
-  const { files, bytes, runs, consumers, unknown } = recordOf(value);
+  const { files, bytes, rows, amounts, runs, consumers, unknown } = recordOf(value);
   return {
     files: numberOrNull(files),
     bytes: numberOrNull(bytes),
+    rows: numberOrNull(rows),
+    amounts: valuesOf(amounts, (each) => (isNumber(each) ? each : undefined)),
     runs: listOf(runs, isNumber),
     consumers: listOf(consumers, isText),
     unknown: isText(unknown) ? unknown : null,

@@ -178,14 +178,24 @@ describe("an event", () => {
 });
 
 describe("what a set skips", () => {
-  const NEVER = { files: 14, bytes: 1_810_000_000, runs: [], consumers: [], unknown: null };
+  const NEVER = { files: 14, bytes: 1_810_000_000, amounts: {}, runs: [], consumers: [], unknown: null };
   it("is said with files and bytes", () =>
-    expect(neverReadInWords(NEVER)).toMatch(/^14 unread files \(1\.81 GB\) will be marked as read\. No run will ever/));
+    expect(neverReadInWords(NEVER)).toMatch(
+      /^What is unread up to there \(14 files, 1\.81 GB\) will be marked as read\. No run will ever/,
+    ));
   it("heads with its amount, or that this is unknown", () => {
     expect(neverReadTitle(NEVER)).toBe("Never read: 14 files, 1.81 GB");
     expect(neverReadTitle({ ...NEVER, files: 1, bytes: null })).toBe("Never read: 1 file");
     expect(neverReadTitle({ ...NEVER, files: null, bytes: null })).toBe("Never read: amount unknown");
   });
+  it("is said with the rows and versions of a table", () => {
+    const table = { ...NEVER, files: 2, bytes: 1810, rows: 1, amounts: { versions: 1 } };
+    expect(neverReadTitle(table)).toBe("Never read: 2 files, 1.81 kB, 1 row, 1 version");
+    const kept = summaryOfRequest({ change: "set", version: 1, never_read: table })?.neverRead;
+    expect(kept && neverReadTitle(kept)).toBe("Never read: 2 files, 1.81 kB, 1 row, 1 version");
+  });
+  it("is said in rows alone where a database counts them", () =>
+    expect(neverReadTitle({ ...NEVER, files: null, bytes: null, rows: 3 })).toBe("Never read: 3 rows"));
   it("is said with upstream runs and the consumers that miss it", () =>
     expect(neverReadInWords({ ...NEVER, runs: [4, 5], consumers: ["report"] })).toMatch(
       /upstream runs 4, 5\..*never reach report\.$/,

@@ -125,17 +125,29 @@ export function undoneInWords({ undone, undoneCount }: Pick<ChangeSummary, "undo
 }
 
 /** The headline over `neverReadInWords`: how much a set skips for good. */
-export function neverReadTitle({ files, bytes }: NeverRead): string {
-  const amount = files === null ? "amount unknown" : count(files, "file");
-  return `Never read: ${amount}${bytes === null ? "" : `, ${inBytes(bytes)}`}`;
+export function neverReadTitle(never: NeverRead): string {
+  return `Never read: ${neverReadAmount(never) ?? "amount unknown"}`;
+}
+
+function neverReadAmount({ files, bytes, rows, amounts, unknown }: NeverRead): string | undefined {
+  if (unknown !== null) return undefined;
+  const parts = [
+    files === null ? undefined : count(files, "file"),
+    bytes === null ? undefined : inBytes(bytes),
+    rows == null ? undefined : count(rows, "row"),
+    amountsInWords(amounts),
+  ].filter((part) => part !== undefined);
+  return parts.length === 0 ? undefined : parts.join(", ");
 }
 
 /** Say what no run will ever read once a context is set, and who misses it. */
-export function neverReadInWords({ files, bytes, runs, consumers, unknown }: NeverRead): string {
+export function neverReadInWords(never: NeverRead): string {
+  const { runs, consumers, unknown } = never;
+  const known = neverReadAmount(never);
   const amount =
-    files === null
+    known === undefined
       ? `Everything unread will be marked as read; the amount is unknown (${unknown ?? "no reason given"}).`
-      : `${count(files, "unread file")}${bytes === null ? "" : ` (${inBytes(bytes)})`} will be marked as read.`;
+      : `What is unread up to there (${known}) will be marked as read.`;
   const upstream =
     runs.length === 0 ? "" : ` The data comes from upstream ${runs.length === 1 ? "run" : "runs"} ${inRanges(runs)}.`;
   const missed = consumers.length === 0 ? "" : ` Output made from it will never reach ${consumers.join(", ")}.`;

@@ -33,7 +33,12 @@ export function inShort(value: number): string {
 /** Say amounts of what is not counted in files, by their unit: "3 keys, an unknown number of records". */
 export function amountsInWords(amounts: Readonly<Record<string, number | null>> | undefined): string | undefined {
   const said = Object.entries(amounts ?? {}).map(([unit, number]) =>
-    number === null ? `an unknown number of ${unit}` : `${inFull(number)} ${unit}`,
+    number === null ? `an unknown number of ${unit}` : `${inFull(number)} ${number === 1 ? one(unit) : unit}`,
   );
   return said.length > 0 ? said.join(", ") : undefined;
+}
+
+/** A unit of a user's own need not be a plural with an s. */
+function one(unit: string): string {
+  return ["rows", "versions", "snapshots"].includes(unit) ? unit.slice(0, -1) : unit;
 }
