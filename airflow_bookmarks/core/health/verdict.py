@@ -60,7 +60,8 @@ _ORDER = tuple(HealthState)
 class SourceLag:
     """How a job keeps up with one job that it reads: the state, why, and since when something is unread.
 
-    `is_moved`: the upstream itself went back, or was replayed, below what was read.
+    `is_moved`: the upstream itself went back, or was replayed, below what was read. `runs` is how many of its runs, of
+    those that brought data, are unread; None: that is not known.
     """
 
     source: str
@@ -68,6 +69,27 @@ class SourceLag:
     is_moved: bool = False
     why: str | None = None
     since: datetime | None = None
+    runs: int | None = None
+
+
+def unread_in_words(lags: Sequence[SourceLag]) -> str | None:
+    """Say how many runs of which jobs are unread, most first; None where none is, as far as that is known.
+
+    Example:
+        >>> unread_in_words([SourceLag("clean", LagState.OK, runs=3), SourceLag("people", LagState.OK, runs=0)])
+        '3 runs of clean'
+    """
+    waiting = sorted((lag for lag in lags if lag.runs), key=lambda lag: (-(lag.runs or 0), lag.source))
+    if not waiting:
+        return None
+    named = [f"{counted(lag.runs or 0, 'run')} of {lag.source}" for lag in waiting[:_NAMED]]
+    more = waiting[_NAMED:]
+    if more:
+        named.append(f"{counted(sum(lag.runs or 0 for lag in more), 'run')} of {counted(len(more), 'other job')}")
+    return ", ".join(named)
+
+
+_NAMED = 3  # jobs in one sentence
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,7 +208,9 @@ def _late(facts: HealthFacts) -> Iterator[HealthFinding]:
         return
     missed = "" if found.missed is None else f", and {found.missed} times of its schedule have passed"
     last = "" if not facts.commits else f"its last commit was {in_words(facts.now - facts.commits[-1])} ago; "
-    reason = f"{last}it usually commits every {in_words(found.usual)}{missed}"
+    unread = unread_in_words(facts.lags)
+    waits = "" if unread is None else f"; unread: {unread}"
+    reason = f"{last}it usually commits every {in_words(found.usual)}{missed}{waits}"
     if is_paused:
         yield HealthFinding(HealthState.PAUSED, f"its DAG is paused in Airflow; {reason}", found.since)
     else:

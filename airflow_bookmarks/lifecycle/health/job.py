@@ -126,7 +126,7 @@ def facts_of(
 
 def _source_lag(behind: Lag, now: datetime) -> SourceLag:
     since = None if not behind.seconds else now - timedelta(seconds=behind.seconds)
-    return SourceLag(behind.source, behind.state, behind.is_by_upstream, behind.why, since)
+    return SourceLag(behind.source, behind.state, behind.is_by_upstream, behind.why, since, behind.runs)
 
 
 def as_row(verdict: HealthVerdict | None) -> dict[str, Any]:

@@ -53,6 +53,26 @@ def test_each_state_has_its_reason_and_since_when(state: HealthState) -> None:
     assert verdict.since == since
 
 
+def test_late_job_says_what_waits_unread() -> None:
+    lags = [SourceLag("people", LagState.OK, runs=1), SourceLag("clean", LagState.OK, runs=3)]
+    reason = "its last commit was 3 d ago; it usually commits every 1 d"
+    assert judge(facts(commits=DAILY, lags=lags)).reason == f"{reason}; unread: 3 runs of clean, 1 run of people"
+    paused = judge(facts(commits=DAILY, lags=lags[:1], schedule=Schedule(is_paused=True)))
+    assert paused.reason == f"its DAG is paused in Airflow; {reason}; unread: 1 run of people"
+
+
+@pytest.mark.parametrize("runs", [0, None])
+def test_late_job_says_nothing_of_what_waits_where_nothing_does_or_that_is_not_known(runs: int | None) -> None:
+    verdict = judge(facts(commits=DAILY, lags=[SourceLag("clean", LagState.OK, runs=runs)]))
+    assert verdict.reason == "its last commit was 3 d ago; it usually commits every 1 d"
+
+
+def test_late_job_names_three_jobs_and_counts_the_others() -> None:
+    lags = [SourceLag(f"job{number}", LagState.OK, runs=number) for number in range(1, 6)]
+    unread = "5 runs of job5, 4 runs of job4, 3 runs of job3, 3 runs of 2 other jobs"
+    assert judge(facts(commits=DAILY, lags=lags)).reason.endswith(f"; unread: {unread}")
+
+
 def test_silent_job_of_a_paused_dag_is_not_late_but_paused() -> None:
     verdict = judge(facts(commits=DAILY, schedule=Schedule(is_paused=True)))
     assert verdict.state is HealthState.PAUSED

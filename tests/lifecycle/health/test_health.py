@@ -161,6 +161,21 @@ def test_silent_job_is_late(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None
     assert seen(shop).state is HealthState.LATE
 
 
+def test_late_job_says_which_runs_of_its_upstream_wait(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    shop.put("a.txt", "a")
+    shop.run()
+    for number in range(COMMITS_KEPT):
+        shop.run("report", run_id=f"run {number}", upstream="copy")
+    later(shop, timedelta(days=2), monkeypatch)
+    assert seen(shop, "report").state is HealthState.LATE
+    assert "unread" not in seen(shop, "report").reason
+    for name in "bc":
+        shop.put(f"{name}.txt", name)
+        shop.run()
+    shop.run()  # without anything new
+    assert seen(shop, "report").reason.endswith("; unread: 2 runs of copy")
+
+
 def test_consumer_of_a_job_that_was_rewound_is_told_by_its_upstream(shop: Shop) -> None:
     for name in "ab":
         shop.put(f"{name}.txt", name)
