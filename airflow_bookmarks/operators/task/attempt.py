@@ -21,7 +21,7 @@ from airflow_bookmarks.lifecycle.protocol.finish import (
     outcome,
     publish_due,
 )
-from airflow_bookmarks.lifecycle.run.checks.replayable import changed_upstream
+from airflow_bookmarks.lifecycle.run.checks.replayable import changed_upstream, check_worth_a_replay
 from airflow_bookmarks.lifecycle.state.partitions_left import partitions_left
 from airflow_bookmarks.lifecycle.state.summary import batches_until
 
@@ -77,7 +77,8 @@ class Attempt:
         read of an upstream was replayed or undone.
 
         Raises:
-            ChangeRefusedError: `on_clear` is "fail", or the execution made several runs.
+            ChangeRefusedError: `on_clear` is "fail", the execution made several runs, or a replay would be refused by
+                the driver too: it wrote to a table, or a later run has replaced what it wrote.
         """
         seen = self.store.snapshot(self.job, self.identity.run_id)
         execution = seen.execution
@@ -107,6 +108,7 @@ class Attempt:
             # Its plan names files that are gone. A run that plans anew does what on_rewind says.
             log.info("bookmark %s: run %d is not replayed: %s since; a new run is made", self.job, number, changed)
             return None, None
+        check_worth_a_replay(self.store, self.job, seen.head, run)
         log.info("bookmark %s: the task was cleared: run %d is replayed", self.job, number)
         return number, None
 

@@ -19,8 +19,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from airflow_bookmarks.airflow_compat import AirflowSkipException, event_extra, takes_partitions
-from airflow_bookmarks.core.errors import BookmarkError, JobBusyError, MisuseError, NotCommittedError, OptionError
+from airflow_bookmarks.airflow_compat import AirflowFailException, AirflowSkipException, event_extra, takes_partitions
+from airflow_bookmarks.core.errors import (
+    BookmarkError,
+    ChangeRefusedError,
+    JobBusyError,
+    MisuseError,
+    NotCommittedError,
+    OptionError,
+)
 from airflow_bookmarks.core.job import RunIdentity, airflow_job_name, airflow_run_id, check_run_id
 from airflow_bookmarks.core.option import Option
 from airflow_bookmarks.core.settings import Settings
@@ -115,11 +122,22 @@ class TaskTry:
             return self._side_summary(), "side"
         made = self.attempt.finish_earlier()
         if made is None:
-            replay, finished = self.attempt.cleared(self.operator.bookmark_on_clear)
+            replay, finished = self._cleared()
             if finished is not None:  # others were notified when it was made
                 return finished.as_dict(), "skipped"
             made = self._run_enabled(replay)
         return self._told(made)
+
+    def _cleared(self) -> tuple[int | None, Summary | None]:
+        """Return what becomes of a task that was cleared; see `Attempt.cleared`.
+
+        Raises:
+            AirflowFailException: it can't be replayed: a retry would be refused as well.
+        """
+        try:
+            return self.attempt.cleared(self.operator.bookmark_on_clear)
+        except ChangeRefusedError as error:
+            raise AirflowFailException(str(error)) from error
 
     def go_on(self, spark: Callable[[], Any]) -> tuple[dict[str, Any], str]:
         """Do after a deferral what `run` does after the submit; `spark` goes on as the provider's operator does."""

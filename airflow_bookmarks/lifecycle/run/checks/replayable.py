@@ -17,10 +17,10 @@ from airflow_bookmarks.store.outputs import numbers_replacing, paths_replaced_by
 from airflow_bookmarks.store.transitions.collection import check_own, check_uncollected, collected_until
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from airflow_bookmarks.core.head import Head
-    from airflow_bookmarks.core.run import Run
+    from airflow_bookmarks.core.run import OutputEntry, Run
     from airflow_bookmarks.sinks.staging import Staged
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
 
@@ -44,18 +44,55 @@ def replayable_run(store: BookmarkStore, job: str, head: Head, number: int, sink
         why = "it was undone by a reset or rewind"
     elif run.state is not RunState.PUBLISHED:
         why = "it is not published"
-    elif (not_again := next(filter(None, map(sinks.why_not_replay, run.outputs.values())), None)) is not None:
-        why = not_again
-    elif any(output.metadata.mode in (Mode.OVERWRITE, Mode.PURGE) for output in run.outputs.values()):
-        why = None if head.data_run_number == number or run.is_empty else "a later run has overwritten its output"
     if why is None:
-        why = _replaced_by(store, job, head.epoch, run) or _covered_by(store, job, head.epoch, run)
+        why = _refused_by_sink(run.outputs.values(), sinks) or _replaced(store, job, head, run)
+    if why is None:
+        why = _covered_by(store, job, head.epoch, run)
     if why is not None:
-        raise ChangeRefusedError(
-            f"job {job!r}: run {number} can't be replayed: {why}. Nothing was changed. Rewind the job to before that "
-            "run instead, or let the next run go on."
-        )
+        raise _not_replayable(job, number, why)
     return run
+
+
+def check_worth_a_replay(store: BookmarkStore, job: str, head: Head, run: Run, sinks: SinkRegistry = SINKS) -> None:
+    """Refuse a replay that `replayable_run` refuses whatever is settled before it, so that no driver is started for it.
+
+    The driver alone can tell the rest, once it holds the job: whether a publish or a clean that is due makes the run
+    fit for it, what lies in the targets, and what an output is whose kind of sink is not known in this process.
+
+    Args:
+        run: a committed run of the living timeline.
+
+    Raises:
+        ChangeRefusedError: it is refused, in the same words.
+        SourceError: a kind of sink of a user's own failed.
+
+    Example:
+        check_worth_a_replay(store, job, store.head(job), run)  # before spark-submit
+    """
+    outputs = run.outputs.values()
+    known = [each for each in outputs if each.commits_by_itself or sinks.find_staged(each.sink) is not None]
+    why = _refused_by_sink(known, sinks) or _replaced(store, job, head, run)
+    if why is not None:
+        raise _not_replayable(job, run.key.number, why)
+
+
+def _not_replayable(job: str, number: int, why: str) -> ChangeRefusedError:
+    return ChangeRefusedError(
+        f"job {job!r}: run {number} can't be replayed: {why}. Nothing was changed. Rewind the job to before that "
+        "run instead, or let the next run go on."
+    )
+
+
+def _refused_by_sink(outputs: Iterable[OutputEntry], sinks: SinkRegistry) -> str | None:
+    return next(filter(None, map(sinks.why_not_replay, outputs)), None)
+
+
+def _replaced(store: BookmarkStore, job: str, head: Head, run: Run) -> str | None:
+    """Return what has replaced that which a run wrote, as far as that is stored: no settling takes it back."""
+    overwrites = any(output.metadata.mode in (Mode.OVERWRITE, Mode.PURGE) for output in run.outputs.values())
+    if overwrites and head.data_run_number != run.key.number and not run.is_empty:
+        return "a later run has overwritten its output"
+    return _replaced_by(store, job, head.epoch, run)
 
 
 def check_not_overwritten(store: BookmarkStore, job: str, head: Head, run: Run, target: str, staged: Staged) -> None:
