@@ -22,14 +22,14 @@ Item = Mapping[str, AttributeValue]
 Write = Callable[[Item], None]
 
 
-class Place(NamedTuple):
+class WatermarkTable(NamedTuple):
     """The table of a watermark."""
 
     table: str
     region: str
 
 
-class State(Protocol):
+class WatermarkState(Protocol):
     """A JSON value that the job keeps from run to run."""
 
     def get(self, default: Any = None) -> Any:
@@ -41,10 +41,10 @@ class State(Protocol):
         ...
 
 
-class Added(NamedTuple):
+class AddedWatermark(NamedTuple):
     """A watermark that this run has added: where, its item as DynamoDB takes it, and what writes it there."""
 
-    place: Place
+    place: WatermarkTable
     item: Item
     write: Write
 
@@ -56,14 +56,14 @@ class KeptWatermarks:
         state: returns a value that the job keeps from run to run, by its name.
     """
 
-    def __init__(self, state: Callable[[str], State]) -> None:
+    def __init__(self, state: Callable[[str], WatermarkState]) -> None:
         self._state = state
-        self._added: list[Added] = []
+        self._added: list[AddedWatermark] = []
         self._left: Sequence[Mapping[str, Any]] | None = None  # by the run before; None: not looked at yet
-        self._settled: set[Place] = set()
+        self._settled: set[WatermarkTable] = set()
         self._lock = threading.RLock()  # scripts work on several tables in several threads
 
-    def settle(self, place: Place, write: Write) -> None:
+    def settle(self, place: WatermarkTable, write: Write) -> None:
         """Write what an earlier run has committed for a table, and may not have come to write; once in a run."""
         with self._lock:
             if place in self._settled:
@@ -73,7 +73,7 @@ class KeptWatermarks:
                     write(entry[_ITEM])
             self._settled.add(place)
 
-    def add(self, added: Added) -> None:
+    def add(self, added: AddedWatermark) -> None:
         """Keep a watermark.
 
         Raises:
@@ -85,7 +85,7 @@ class KeptWatermarks:
             self._state(STATE).set([*others, *own])
             self._added.append(added)
 
-    def of(self, place: Place) -> list[Item]:
+    def of(self, place: WatermarkTable) -> list[Item]:
         """Return the items that this run has added to a table, in their order."""
         with self._lock:
             return [each.item for each in self._added if each.place == place]
@@ -103,5 +103,5 @@ class KeptWatermarks:
         return self._left
 
 
-def _place(entry: Mapping[str, Any]) -> Place:
-    return Place(entry[_TABLE], entry[_REGION])
+def _place(entry: Mapping[str, Any]) -> WatermarkTable:
+    return WatermarkTable(entry[_TABLE], entry[_REGION])

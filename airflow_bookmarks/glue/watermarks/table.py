@@ -19,7 +19,7 @@ from botocore.exceptions import ClientError
 from airflow_bookmarks.core.errors import BookmarkError, OptionError, TableMissingError
 from airflow_bookmarks.core.text.instant import utc_now
 from airflow_bookmarks.glue.run import managed_run
-from airflow_bookmarks.glue.watermarks.kept import Added, Item, Place
+from airflow_bookmarks.glue.watermarks.kept import AddedWatermark, Item, WatermarkTable
 from airflow_bookmarks.glue.watermarks.values import AttributeValue, decoded, encoded
 
 log = logging.getLogger(__name__)
@@ -137,7 +137,7 @@ class Watermarks:
             return
         before = self.get_watermark(job, run)
         if before is None:
-            current.watermarks.add(Added(self._place, item, self._put))
+            current.watermarks.add(AddedWatermark(self._place, item, self._put))
         elif before != _read(item):
             raise self._exists(item)
 
@@ -211,8 +211,8 @@ class Watermarks:
     # ---- what the present run keeps until its commit
 
     @property
-    def _place(self) -> Place:
-        return Place(self.table_name, str(self.dynamodb_client.meta.region_name))
+    def _place(self) -> WatermarkTable:
+        return WatermarkTable(self.table_name, str(self.dynamodb_client.meta.region_name))
 
     def _kept(self) -> list[Item]:
         """Return what the present run has added; what the run before it has left to be written is written first."""
