@@ -145,6 +145,11 @@ describe("rows that would come twice", () => {
     expect(twiceInWords(["/a", "/b"], [])).toContain("to /a, /b again");
     expect(twiceTitle(["/a"], [])).toBe("This will duplicate rows");
   });
+  it("name the first of very many targets", () => {
+    const targets = Array.from({ length: 12 }, (_, number) => `/${number}`);
+    expect(twiceInWords(targets, [])).toContain("to /0, /1, /2, /3, /4, /5, /6, /7, /8, /9 and 2 more again");
+    expect(twiceInWords(targets.slice(0, 10), [])).toContain("/8, /9 again");
+  });
   it("are said to be uncertain where it is not known what a table holds", () => {
     const table = "conn:dw#public.dim";
     expect(twiceTitle([table], [table])).toBe("This may duplicate rows");

@@ -5,6 +5,7 @@ import type { ChangeSummary, NeverRead } from "./changeSummary";
 import { contextName } from "./setting";
 
 const MOST_RANGES = 12; // a job may have a hundred thousand runs, and a sentence has an end
+const MOST_TARGETS = 10; // many jobs have many, and what comes below has to be found
 
 /** A line of a preview: its label and what it says. */
 export interface Fact {
@@ -217,13 +218,19 @@ export function twiceInWords(targets: readonly string[], unknown: readonly strin
   const words = [];
   if (surely.length > 0)
     words.push(
-      `The next runs read the same input again and write its rows to ${surely.join(", ")} again, while the rows already there stay. Readers of ${there} see duplicates.`,
+      `The next runs read the same input again and write its rows to ${someOf(surely)} again, while the rows already there stay. Readers of ${there} see duplicates.`,
     );
   if (unknown.length > 0)
     words.push(
-      `Whether the undone runs published to ${unknown.join(", ")} is unknown here: only the database can tell. If they did, their rows stay and the next runs write them again; if not, nothing is duplicated. To find out, use --dry-run on the command line.`,
+      `Whether the undone runs published to ${someOf(unknown)} is unknown here: only the database can tell. If they did, their rows stay and the next runs write them again; if not, nothing is duplicated. To find out, use --dry-run on the command line.`,
     );
   return words.join(" ");
+}
+
+/** Name targets: of very many the first ones, as the preview of each job names its own. */
+function someOf(targets: readonly string[]): string {
+  const more = targets.length - MOST_TARGETS;
+  return more > 0 ? `${targets.slice(0, MOST_TARGETS).join(", ")} and ${more} more` : targets.join(", ");
 }
 
 /** What can be done so that an output does not get the same rows twice. */
