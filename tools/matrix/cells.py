@@ -147,6 +147,7 @@ CELLS: tuple[Cell, ...] = (
         _classic("3.5", "3.5.9", *_WITH_3_5, *_OLDEST),
         name="glue-3.5",
         column="scripts for AWS Glue",
+        requirements=(*_DRIVER_TESTS, "pyspark", "redshift-connector"),
         tests=("tests/glue",),
     ),
     # Each Python runs a driver, and each Spark a Python: not each of both with each of the other.
