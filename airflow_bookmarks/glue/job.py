@@ -153,6 +153,7 @@ def _begin(run: GlueRun, job_name: str, args: Mapping[str, Any]) -> None:
             if run.reach_catalog is not None:  # what is due may go to a connection that the script has not named yet
                 run.reach_catalog(job.store)
             job.begin()
+            job.uses.take_rows_for_any()  # Map, relationalize and others hand rows through Python
             run_id = job.active_run.execution_id
     run.begin(job, job_name=job_name or name, option=option, run_id=run_id, temp_dir=temp_dir, arguments=args)
 

@@ -32,6 +32,7 @@ _TO_THE_END = frozenset((
     "ReusedExchange", "AQEShuffleRead", "HashAggregate", "ObjectHashAggregate", "SortAggregate", "BroadcastHashJoin",
     "SortMergeJoin", "ShuffledHashJoin", "BroadcastNestedLoopJoin",
 ))  # fmt: skip
+_ROWS = "LogicalRDD"
 # They read their input once to split it, and then again; a cache may lose a part of it, and compute it again.
 _MORE_THAN_ONCE = frozenset(("Sort", "RepartitionByExpression", "RebalancePartitions", "InMemoryRelation"))
 
@@ -46,6 +47,7 @@ class Query:
             which have one name through all queries of a classic session.
         reads_to_the_end: each of its inputs is read to its end.
         reads_once: no row of its inputs is read twice.
+        has_rows: it reads rows that a program has handed to Spark, of which Spark does not say where they come from.
     """
 
     metrics: frozenset[str]
@@ -53,6 +55,7 @@ class Query:
     reads_to_the_end: bool
     reads_once: bool
     is_known: bool = True
+    has_rows: bool = False
 
     def is_made_from(self, marks: frozenset[str]) -> bool:
         """Whether it may have been made from the frame that has some of these marks."""
@@ -92,4 +95,5 @@ def parse(explained: str) -> Query:
         | {column for columns in _RELATION.findall(analyzed) for column in _COLUMN.findall(columns)},
         reads_to_the_end=names <= _TO_THE_END,
         reads_once=names.isdisjoint(_MORE_THAN_ONCE) and not _CROSS.search(optimized),
+        has_rows=_ROWS in names,
     )

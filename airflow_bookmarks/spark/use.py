@@ -188,6 +188,11 @@ class Uses:
         self._inputs: dict[str, tuple[DataFrame, bool]] = {}  # by context: the planned frame, whether it is empty
         self._marks_of_inputs: dict[str, frozenset[str]] = {}
         self._outputs = 0
+        self._takes_rows_for_any = False
+
+    def take_rows_for_any(self) -> None:
+        """Let a write of rows that Python has made count as one of any context: a layer makes such rows by itself."""
+        self._takes_rows_for_any = True
 
     @property
     def observed(self) -> list[str]:
@@ -254,7 +259,8 @@ class Uses:
         self._outputs += 1
         for observed in prepared:
             observed.note_write(query)
-        for ctx in [ctx for ctx, marks in tuple(self._marks.items()) if query.is_made_from(marks)]:
+        is_of_any = query.has_rows and self._takes_rows_for_any
+        for ctx in [ctx for ctx, marks in tuple(self._marks.items()) if is_of_any or query.is_made_from(marks)]:
             del self._marks[ctx]
 
     def check_used(self, queries: Sequence[Query]) -> None:
