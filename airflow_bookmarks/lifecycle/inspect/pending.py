@@ -12,7 +12,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from airflow_bookmarks.core.amount import COUNT, FILES, UNIT, Amount
-from airflow_bookmarks.core.errors import LookRefusedError, OptionError, SourceError
+from airflow_bookmarks.core.errors import DatabaseError, LookRefusedError, OptionError, SourceError
 from airflow_bookmarks.core.files.file_plan import FilePlan
 from airflow_bookmarks.core.job_state import STATE_CONTEXT
 from airflow_bookmarks.core.run import RunState, names_now
@@ -328,7 +328,7 @@ def _context(
     except LookRefusedError as error:
         waiting = left_waiting(store, job, reader.head, ctx, recent)
         return PendingContext(ctx, entry.kind, entry.fingerprint, unknown=str(error), waiting=waiting)
-    except (OptionError, SourceError) as error:
+    except (DatabaseError, OptionError, SourceError) as error:
         # What the run would raise too, or this machine can't open, is no reason to hide the other contexts.
         return PendingContext(ctx, entry.kind, entry.fingerprint, unknown=redacted(str(error)))
     rows, choice = _rows(store, plan), up_to_script(plan, entry)

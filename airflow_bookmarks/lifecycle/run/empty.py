@@ -9,7 +9,14 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
-from airflow_bookmarks.core.errors import ManifestError, OptionError, SinkUnknownError, SourceError, SourceUnknownError
+from airflow_bookmarks.core.errors import (
+    DatabaseError,
+    ManifestError,
+    OptionError,
+    SinkUnknownError,
+    SourceError,
+    SourceUnknownError,
+)
 from airflow_bookmarks.lifecycle.inspect.pending import (
     made_without_input,
     only_script_knows,
@@ -85,7 +92,7 @@ def _surprise(store: BookmarkStore, run: RunSession, manifest_uri: str | None) -
         if manifest_uri is not None:
             run.write_manifests(Manifests.of(manifest_uri, run.job, run.execution_id))
         return _planned(store, run)
-    except (ManifestError, OptionError, SourceError) as error:
+    except (DatabaseError, ManifestError, OptionError, SourceError) as error:
         return str(error)  # the driver meets it too, and can say more
 
 
