@@ -9,6 +9,7 @@ import pytest
 from playwright.sync_api import Browser, expect
 
 from airflow_bookmarks.core.rules.shard import shard_name
+from airflow_bookmarks.lifecycle.changes.sharing import share
 from tests.ui import chromium
 from tests.ui.server import Server, running_server
 from tests.ui.visit import AXE, HOW_TO_AXE, PATIENCE_MS, Scheme, Visit, visit
@@ -38,6 +39,9 @@ TRIALS = (
     "misspelt",
     "retried",
 )
+
+# A job that no test changes.
+LOOKED_AT = "trials.looked_at"
 
 # Sharded jobs of the same kind, and how many virtual shards each has.
 SPLIT, SHARDS = ("split", "split_reset", "split_rewind"), 3
@@ -72,6 +76,7 @@ def world(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> World:
     world = World.open(tmp_path_factory.mktemp("page") / "world")
     for name in TRIALS:
         world.small(f"trials.{name}")
+    world.small(LOOKED_AT)
     for name in SPLIT:
         for number in range(SHARDS):
             world.small(shard_name(f"trials.{name}", number), runs=2)
@@ -80,6 +85,8 @@ def world(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> World:
     world.hold("trials.locked")
     world.ask_twice("trials.asked")
     world.set_aside("trials.retried")
+    world.set_aside(LOOKED_AT)
+    share(world.store, LOOKED_AT, "flights", reason="both load it", who="admin")
     return world
 
 

@@ -73,6 +73,11 @@ _TOO_FAINT = """(part) => {
     return { shapes: shapes.length, faint: ratios.filter(([ratio]) => ratio < 3) };
 }"""
 
+_FITS_INTO_ITS_LIST = """(tab) => {
+    const [own, all] = [tab, tab.parentElement].map((each) => each.getBoundingClientRect());
+    return all.left <= own.left && own.right <= all.right + 1;
+}"""
+
 _MOVES = """() => document.querySelector("[data-testid=bookmarks]").getAnimations({ subtree: true }).length"""
 
 _DIRECTION = """(element) => [element.closest("[lang]").lang, element.closest("[dir]").dir]"""
@@ -81,7 +86,6 @@ _DIRECTION = """(element) => [element.closest("[lang]").lang, element.closest("[
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_nothing_keeps_anybody_out(visitors: Visitors, axe: None, scheme: Scheme) -> None:
     come = visitors(scheme=scheme)
-    come.expected.add(404)  # of the job that there is not
     found: dict[str, list[str]] = {}
 
     for place in PLACES:
@@ -107,7 +111,6 @@ def _shade(page: Page) -> int:
 
 def test_narrow_page_scrolls_down_and_never_sideways(visitors: Visitors) -> None:
     come = visitors(width=360)
-    come.expected.add(404)
     wider: dict[str, int] = {}
 
     # Around a tab Airflow's own pages are wider than that.
@@ -218,6 +221,16 @@ def test_phone_shows_the_number_of_a_run_while_the_rest_of_its_row_scrolls(visit
     expect(row.get_by_role("button", name="25")).to_be_in_viewport(ratio=0.9)
     expect(row.get_by_role("link", name="Log of run 25")).to_be_in_viewport()
     assert come.scrolls_sideways() == 0
+
+
+def test_job_opens_at_its_top_and_its_tabs_at_the_open_one(visitors: Visitors) -> None:
+    page = visitors(width=400).open(job=past.PROTECTED, tab="graph")
+    expect(page.get_by_role("heading", name="Requests for approval")).to_be_visible()
+    tab = page.get_by_role("tab", name="Graph")
+    expect(tab).to_have_attribute("aria-selected", "true")
+
+    expect(page.get_by_role("heading", name=past.PROTECTED)).to_be_in_viewport(ratio=1)
+    assert tab.evaluate(_FITS_INTO_ITS_LIST)
 
 
 def test_timeline_opens_at_its_newest_run_where_there_is_no_room_for_all(visitors: Visitors) -> None:

@@ -1,20 +1,18 @@
 import { Alert, Badge, Box, HStack, List, Stack, Text } from "@chakra-ui/react";
-import { useEffect, useRef } from "react";
 import { ConflictView } from "../change/ConflictView";
 import { troubleOf } from "../change/trouble";
-import { sentence } from "../change/words";
+import { useReadFirst } from "../change/useReadFirst";
 import { JobLink } from "../parts/JobLink";
+import { sentence } from "../words/sentence";
 import { auditInWords, doneJobs, type Outcome, outcomesInWords, SHOWN_ORDER } from "./outcome";
 
 /** What became of each job, first what a person has to look at. */
 export function BulkResult({ outcomes }: { outcomes: readonly Outcome[] }) {
-  const box = useRef<HTMLDivElement>(null);
-  // The button that was pressed is gone, and what it did is what is to be read next.
-  useEffect(() => box.current?.focus(), []);
+  const box = useReadFirst<HTMLDivElement>();
   const isDone = doneJobs(outcomes).length === outcomes.length;
   const audit = auditInWords(outcomes);
   return (
-    <Stack gap={4} ref={box} tabIndex={-1} outline="none" data-testid="bulk-result">
+    <Stack gap={4} ref={box} tabIndex={-1} outline="none" scrollMarginTop={4} data-testid="bulk-result">
       <Alert.Root status={isDone ? "success" : "warning"} role="status">
         <Alert.Indicator />
         <Alert.Content>

@@ -2,8 +2,9 @@ import { previewChange, previewShards } from "../api/changes";
 import { ApiError } from "../api/client";
 import type { Preview, PreviewSpec, ShardedPreview, ShardedSpec } from "../api/model";
 import { whereInWords } from "../change/backfill";
-import { againInWords, type Fact, removedInWords, sentence } from "../change/words";
+import { againInWords, type Fact, removedInWords } from "../change/words";
 import { count, inFull } from "../words/number";
+import { sentence } from "../words/sentence";
 import type { PickedJob } from "./selection";
 
 /** What is asked for all jobs: sharded or not, each looks up the point in its own history. */

@@ -1,12 +1,13 @@
 import { Alert, Link, Stack, Text } from "@chakra-ui/react";
-import { type ReactNode, useEffect, useRef } from "react";
+import type { ReactNode } from "react";
 import { Link as RouterLink } from "react-router-dom";
 import type { Changed, Job, Requested } from "../api/model";
+import { sentence } from "../words/sentence";
 import { Marks, pairsOf } from "./Marks";
 import { NextRunProgress } from "./NextRunProgress";
 import { nextOf, readsAgain } from "./next";
 import { shardsInWords } from "./sharded";
-import { sentence } from "./words";
+import { useReadFirst } from "./useReadFirst";
 
 interface AnswerViewProps {
   answer: Changed | Requested;
@@ -17,11 +18,9 @@ interface AnswerViewProps {
 
 /** The last step: what the server did, in its words, and what reads the input again. */
 export function AnswerView({ answer, job, children }: AnswerViewProps) {
-  const box = useRef<HTMLDivElement>(null);
-  // The button that was pressed is gone, and what it did is what is to be read next.
-  useEffect(() => box.current?.focus(), []);
+  const box = useReadFirst<HTMLDivElement>();
   return (
-    <Stack gap={4} ref={box} tabIndex={-1} outline="none" data-testid="change-answer">
+    <Stack gap={4} ref={box} tabIndex={-1} outline="none" scrollMarginTop={4} data-testid="change-answer">
       <Alert.Root status="success" role="status">
         <Alert.Indicator />
         <Alert.Content>

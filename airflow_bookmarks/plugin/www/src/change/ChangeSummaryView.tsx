@@ -31,6 +31,8 @@ export function ChangeSummaryView({ summary, fix, onClean }: ChangeSummaryViewPr
           caption="Values of job.state before and after the change"
           heads={["Before", "After"]}
           rows={pairsOf(summary.state)}
+          of="Value"
+          none="none"
         />
       )}
     </Stack>

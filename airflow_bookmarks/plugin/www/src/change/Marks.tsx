@@ -11,23 +11,27 @@ interface MarksProps {
   /** What the two columns of watermarks are. */
   heads: readonly [string, string];
   rows: Readonly<Record<string, Pair>>;
+  /** What each row is of. */
+  of?: string;
+  /** What is said of a row that has nothing. */
+  none?: string;
 }
 
 /** Where contexts stood, and where they stand then. */
-export function Marks({ caption, heads, rows }: MarksProps) {
+export function Marks({ caption, heads, rows, of = "Context", none = "nothing read" }: MarksProps) {
   const orders = useOrders();
   const entries = Object.entries(rows);
   if (entries.length === 0) return <Text color="fg.muted">No context has a watermark.</Text>;
   return (
-    <ScrollTable caption={caption} columns={["Context", ...heads].map((title) => ({ title }))}>
+    <ScrollTable caption={caption} columns={[of, ...heads].map((title) => ({ title }))}>
       {entries.map(([ctx, [one, other]]) => (
         <Table.Row key={ctx}>
           <Table.Cell>{ctx}</Table.Cell>
           <Table.Cell>
-            <Mark mark={one} order={orders[ctx]} none="nothing read" />
+            <Mark mark={one} order={orders[ctx]} none={none} />
           </Table.Cell>
           <Table.Cell fontWeight={one === other ? undefined : "semibold"}>
-            <Mark mark={other} order={orders[ctx]} none="nothing read" />
+            <Mark mark={other} order={orders[ctx]} none={none} />
             {one === other && (
               <Text as="span" color="fg.muted">
                 {" (unchanged)"}

@@ -2,6 +2,7 @@ import { Alert, Box, Button, List, Stack, Text } from "@chakra-ui/react";
 import { useEffect, useRef } from "react";
 import { useLook } from "../api/queries";
 import { Problem } from "../parts/Problem";
+import { sentence } from "../words/sentence";
 import { ConflictView, Events } from "./ConflictView";
 import { eventsAt, troubleOf } from "./trouble";
 
@@ -32,7 +33,7 @@ export function TroubleView({ job, error, version, onPreview, isSharded }: Troub
         <Alert.Title>{trouble.title}</Alert.Title>
         <Alert.Description>
           <Stack gap={3} align="flex-start" wordBreak="break-word">
-            <Text>{trouble.message}</Text>
+            <Text>{sentence(trouble.message)}</Text>
             {trouble.wrong.length > 0 && (
               <List.Root ps={5}>
                 {trouble.wrong.map((each) => (
@@ -73,11 +74,11 @@ function Look({ job, version }: { job: string; version: number }) {
     <Stack gap={3} align="flex-start" w="100%">
       <Text>The change may have been made. Check before you send it again.</Text>
       <Button size="sm" loading={look.isPending} onClick={() => look.mutate()}>
-        Check again
+        Check now
       </Button>
       {look.isError && <Problem error={look.error} />}
       {found !== undefined && (
-        <Stack role="status" gap={2} ref={show}>
+        <Stack role="status" gap={2} ref={show} scrollMarginBottom={4}>
           <Text fontWeight="semibold">
             {found.length === 0
               ? `No change recorded since version ${version}: so far, the change has not been made.`

@@ -40,7 +40,7 @@ export function UnlockDialog({ job, holder, opener, onClosed }: UnlockDialogProp
     >
       <Text wordBreak="break-word">
         Run {holder.run_id} (attempt {holder.attempt}) has held this job since <Ago at={holder.since} />; its lease ends{" "}
-        <Ago at={holder.until} />. Unlock the job only if you know that its driver is dead.
+        <Ago at={holder.until} mayLieAhead />. Unlock the job only if you know that its driver is dead.
       </Text>
       <Alert.Root status="warning">
         <Alert.Indicator />

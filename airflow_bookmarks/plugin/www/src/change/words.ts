@@ -32,12 +32,6 @@ export function inSentence(name: string): string {
   return name.charAt(0).toLowerCase() + name.slice(1);
 }
 
-/** Return what the server says as a sentence: with a capital letter in front and a full stop behind. */
-export function sentence(said: string): string {
-  const text = said.charAt(0).toUpperCase() + said.slice(1);
-  return text.endsWith(".") ? text : `${text}.`;
-}
-
 /** Name the change that a request is for; its facts are as the store has them. */
 export function requestName(change: Readonly<Record<string, unknown>>): string {
   const { kind, to_run, ctx, value, clean } = change;

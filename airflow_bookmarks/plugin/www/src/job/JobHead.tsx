@@ -5,7 +5,7 @@ import type { HealthRow, Job } from "../api/model";
 import { Ago } from "../parts/Ago";
 import { CopyButton } from "../parts/CopyButton";
 import { ExplainedBadge } from "../parts/ExplainedBadge";
-import { HealthBadge } from "../parts/HealthBadge";
+import { HealthBadge, paletteOfHealth } from "../parts/HealthBadge";
 import { JobLink } from "../parts/JobLink";
 import { StateBadge } from "../parts/StateBadge";
 import { inFull } from "../words/number";
@@ -47,14 +47,21 @@ export function JobHead({ job }: { job: Job }) {
 }
 
 const WELL: readonly string[] = ["OK", "NEW"];
+// What a person did or is asked for, and no trouble.
+const BY_A_PERSON: readonly string[] = ["WAITING", "TAKEN BACK"];
+
+/** How grave a state of health is: as the colour of its badge says. */
+function statusOf(state: string): "error" | "warning" | "info" {
+  if (BY_A_PERSON.includes(state)) return "info";
+  return paletteOfHealth(state) === "red" ? "error" : "warning";
+}
 
 /** What is wrong with the job, worst first, each with its reason and since when; nothing of one that is well. */
 function HealthWords({ health, failedTask }: { health: HealthRow; failedTask: Job["failed_task"] }) {
   const notes = [health, ...health.more].filter(({ state }) => !WELL.includes(state));
   if (notes.length === 0) return null;
-  const isTrouble = health.state !== "TAKEN BACK";
   return (
-    <Alert.Root status={isTrouble ? "error" : "info"} size="sm" role="status">
+    <Alert.Root status={statusOf(health.state)} size="sm" role="status">
       <Alert.Indicator />
       <Alert.Content>
         {notes.map(({ state, reason, since }) => (

@@ -23,6 +23,15 @@ const TITLES: Record<Tab, string> = {
   graph: "Graph",
 };
 
+/** Scroll a list of tabs sideways to one of them; the page stays where it is, with the name of the job at its top. */
+function showInList(tab: HTMLElement) {
+  const list = tab.parentElement;
+  if (list === null) return;
+  const [own, all] = [tab.getBoundingClientRect(), list.getBoundingClientRect()];
+  if (own.left < all.left) list.scrollLeft += own.left - all.left;
+  else if (own.right > all.right) list.scrollLeft += own.right - all.right;
+}
+
 /** The parts of a job's page; the address says which one is open. */
 export function JobTabs({ job, onPicked }: JobTabsProps) {
   const [search, setSearch] = useSearchParams();
@@ -31,8 +40,7 @@ export function JobTabs({ job, onPicked }: JobTabsProps) {
   // On a narrow screen the tab that the address names may lie outside of the list.
   // biome-ignore lint/correctness/useExhaustiveDependencies: another tab is another button
   useEffect(() => {
-    // Newer browsers answer with a promise, which is no effect's end.
-    void open.current?.scrollIntoView({ block: "nearest", inline: "nearest" });
+    if (open.current !== null) showInList(open.current);
   }, [tab]);
   return (
     <Tabs.Root

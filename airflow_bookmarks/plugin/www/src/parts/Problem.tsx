@@ -1,6 +1,7 @@
 import { Alert, Button } from "@chakra-ui/react";
 import { ApiError } from "../api/client";
 import { diagnosisOf } from "../api/diagnosis";
+import { sentence } from "../words/sentence";
 
 interface ProblemProps {
   error: Error;
@@ -18,7 +19,7 @@ export function Problem({ error, onRetry }: ProblemProps) {
       <Alert.Content>
         <Alert.Title>{title}</Alert.Title>
         <Alert.Description wordBreak="break-word">
-          {[error.message, ...(advice ? [advice] : [])].join(" ")}
+          {[sentence(error.message), ...(advice ? [advice] : [])].join(" ")}
         </Alert.Description>
       </Alert.Content>
       {onRetry && !isFinal && (
