@@ -7,6 +7,7 @@ import re
 import pytest
 from playwright.sync_api import Page, Route, expect
 
+from airflow_bookmarks.plugin.schemas.refusal import Refusal
 from tests.ui import world as past
 from tests.ui.conftest import Visitors
 from tests.ui.visit import Visit
@@ -51,6 +52,65 @@ def test_what_is_no_answer_is_told_in_words_and_can_be_asked_for_again(
 
     page.unroute(JOBS)
     alert.get_by_role("button", name="Try again").click()
+    shows_the_list(page)
+
+
+@pytest.mark.parametrize(
+    ("error", "message", "title", "advice"),
+    [
+        (
+            "TableMissingError",
+            "there is no state store where the connection leads.",
+            "The state store is missing",
+            "create a new store with airflow-bookmarks init, or restore a lost one from a backup",
+        ),
+        (
+            "StoreThrottledError",
+            "the state store throttles requests.",
+            "The state store throttles requests",
+            "raise its capacity or limits",
+        ),
+    ],
+)
+def test_store_that_is_missing_or_throttles_is_told_in_words_with_what_to_do(
+    visitors: Visitors, error: str, message: str, title: str, advice: str
+) -> None:
+    come = visitors()
+    come.expected.add(503)
+    answer(come, Refusal(error=error, message=message).model_dump_json(), 503)
+    page = come.open()
+
+    alert = page.get_by_role("alert")
+    expect(alert).to_contain_text(title)
+    expect(alert).to_contain_text(f"{message[0].upper()}{message[1:]}")
+    expect(alert).to_contain_text(advice)
+    expect(page.get_by_role("heading", level=1)).to_have_text("Jobs")
+
+    page.unroute(JOBS)
+    alert.get_by_role("button", name="Try again").click()
+    shows_the_list(page)
+    expect(alert).to_have_count(0)
+
+
+def test_list_that_gets_no_newer_answer_says_how_old_it_is_until_one_comes(visitors: Visitors) -> None:
+    come = visitors()
+    come.expected.add(500)
+    come.page.clock.install()
+    page = come.open()
+    shows_the_list(page)
+    banner = page.get_by_role("status").filter(has_text="This is out of date")
+    expect(banner).to_have_count(0)
+
+    answer(come, Refusal(error="InternalError", message="an unexpected error").model_dump_json(), 500)
+    page.clock.fast_forward("02:00")
+
+    expect(banner).to_contain_text(re.compile(r"You are looking at data from 2 min ago \(.+\); newer requests"))
+    expect(page.get_by_role("alert")).to_contain_text("An unexpected error.")
+    shows_the_list(page)
+
+    page.unroute(JOBS)
+    page.get_by_role("button", name="Refresh").click()
+    expect(banner).to_have_count(0)
     shows_the_list(page)
 
 

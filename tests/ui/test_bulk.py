@@ -89,6 +89,7 @@ def test_job_that_moved_since_the_preview_is_refused_and_the_others_are_changed(
 
     answer = result(dialog)
     expect(answer).to_contain_text("2 changed, 1 refused.")
+    expect(answer.get_by_text("Not all jobs were changed")).to_be_in_viewport(ratio=1)
     lines = answer.get_by_role("list", name="Result by job").locator(":scope > li")
     expect(lines).to_have_count(3)
     expect(lines.first).to_contain_text("The job has changed since your preview")

@@ -14,6 +14,7 @@ from airflow_bookmarks.lifecycle.state.quarantine import quarantined_files
 from airflow_bookmarks.sources.upstream.source import UpstreamSource
 from tests.ui.conftest import Visitors
 from tests.ui.server import Server
+from tests.ui.stand_in import answer_once, backfill_stopped
 from tests.ui.visit import Visit
 from tests.ui.world import RAW, World
 
@@ -186,6 +187,7 @@ def test_rewind_counts_values_and_leftovers_and_follows_the_next_run(visitors: V
     preview = told(dialog)
 
     values = preview.get_by_role("table", name="Values of job.state before and after the change")
+    expect(values.get_by_role("row").first).to_contain_text("Value")
     expect(values.get_by_role("row").nth(1)).to_contain_text(re.compile("cursor.*page 2.*page 1"))
     expect(preview).to_contain_text("Output left by earlier undone runs1 file")
     confirm(dialog, job, "Rewind to run 1")
@@ -279,7 +281,7 @@ def test_job_is_unlocked_from_a_driver_that_is_known_to_be_dead(visitors: Visito
     assert lease is not None
     come = visitors()
     dialog = begin(come, job, "Unlock")
-    expect(dialog.get_by_text(f"Run {lease.run_id}")).to_be_visible()
+    expect(dialog.get_by_text(f"Run {lease.run_id}")).to_contain_text(re.compile(r"its lease ends in \d+ [dh]"))
     expect(dialog.get_by_text("That run won't be able to commit")).to_be_visible()
     expect(dialog.get_by_role("button", name="Unlock", exact=True)).to_be_disabled()
     confirm(dialog, job, "Unlock")
@@ -290,13 +292,19 @@ def test_job_is_unlocked_from_a_driver_that_is_known_to_be_dead(visitors: Visito
     expect(changes.get_by_role("button", name="Unlock", exact=True)).to_have_count(0)
 
 
-def test_job_goes_back_with_what_reads_it_by_one_plan(visitors: Visitors, world: World) -> None:
-    root, reader = "trials.root", "trials.reader"
-    for number in range(2):
+def with_reader(world: World, root: str) -> str:
+    """Make a job and one that reads it, with two runs each; return the reader."""
+    reader = f"{root}_reader"
+    for _ in range(2):
         world.arrive(world.folder(root))
         world.run(root)
         world.run(reader, reads={"raw": UpstreamSource(world.store, reader, root)})
-        assert world.store.head(reader).run_number == number + 1
+    return reader
+
+
+def test_job_goes_back_with_what_reads_it_by_one_plan(visitors: Visitors, world: World) -> None:
+    root = "trials.root"
+    reader = with_reader(world, root)
     before = world.store.head(root).run_number
     dialog = begin(visitors(), root, "Backfill")
     dialog.get_by_label("Keep runs up to and including").fill(str(before - 1))
@@ -315,6 +323,56 @@ def test_job_goes_back_with_what_reads_it_by_one_plan(visitors: Visitors, world:
     expect(done(dialog)).to_contain_text(f"{root}, {reader} went back")
     expect(dialog.get_by_test_id("dag-runs").get_by_role("link", name="DAG trials", exact=True)).to_be_visible()
     assert (world.store.head(root).epoch, world.store.head(reader).epoch) == (2, 2)
+
+
+def plan_backfill(come: Visit, root: str, to: str) -> Locator:
+    """Open the dialog of a backfill to a run; return it, once two jobs are to go back."""
+    dialog = begin(come, root, "Backfill")
+    dialog.get_by_label("Keep runs up to and including").fill(to)
+    expect(dialog.get_by_test_id("change-preview").get_by_text("2 jobs", exact=True)).to_be_visible()
+    return dialog
+
+
+def test_backfill_of_which_a_job_moved_since_its_preview_is_refused_whole(visitors: Visitors, world: World) -> None:
+    root = "trials.root_moved"
+    reader = with_reader(world, root)
+    come = visitors()
+    come.expected.add(409)
+    dialog = plan_backfill(come, root, "1")
+    world.run(reader, reads={"raw": UpstreamSource(world.store, reader, root)})
+
+    confirm(dialog, root, "Take 2 jobs back")
+
+    alert = dialog.get_by_role("alert").filter(has_text="The job has changed since your preview")
+    expect(alert).to_contain_text(reader)
+    expect(alert).to_contain_text("othing was changed")
+    assert [world.store.head(job).epoch for job in (root, reader)] == [1, 1]
+    alert.get_by_role("button", name="Refresh preview").click()
+    dialog.get_by_role("button", name="Take 2 jobs back", exact=True).click()
+    done(dialog)
+    assert [world.store.head(job).epoch for job in (root, reader)] == [2, 2]
+
+
+def test_backfill_that_stopped_midway_says_where_and_goes_on_with_the_rest(visitors: Visitors, world: World) -> None:
+    root = "trials.root_stopped"
+    reader = with_reader(world, root)
+    come = visitors()
+    come.expected.add(409)
+    dialog = plan_backfill(come, root, "1")
+    rewind(world.store, root, "1", reason="the first of two", who="admin")
+    answer_once(come.page, "**/backfill", backfill_stopped(root, reader))
+
+    confirm(dialog, root, "Take 2 jobs back")
+
+    alert = dialog.get_by_role("alert").filter(has_text="Some jobs went back, others did not")
+    expect(alert).to_contain_text(f"The backfill stopped at job '{reader}': these went back: {root}")
+    expect(dialog.get_by_test_id("change-send")).to_be_disabled()
+    alert.get_by_role("button", name="Refresh preview").click()
+    plan = dialog.get_by_role("table", name="Jobs that go back, in this order")
+    expect(plan.get_by_role("row").filter(has_text="already there")).to_contain_text(root)
+    dialog.get_by_role("button", name="Take 1 job back", exact=True).click()
+    done(dialog)
+    assert [world.store.head(job).epoch for job in (root, reader)] == [2, 2]
 
 
 # ---- two people

@@ -232,6 +232,42 @@ def test_run_opens_with_its_files_and_the_address_keeps_it(visitors: Visitors) -
     expect(drawer).to_have_count(0)
 
 
+def test_run_says_how_it_is_replayed_and_one_that_was_undone_does_not(visitors: Visitors) -> None:
+    page = visitors().open(job=past.CLEAN, tab="runs")
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    drawer = page.get_by_role("dialog")
+    replay = drawer.locator("section").filter(has=page.get_by_role("heading", name="Replay", exact=True))
+
+    table(page, "Runs of the job").get_by_role("button", name=re.compile(r"^25\s*open")).click()
+
+    expect(replay).to_contain_text("replaces this run's output")
+    expect(replay.get_by_role("link", name="task clean")).to_have_attribute(
+        "href", re.compile(r"/dags/flights/runs/scheduled__.+/tasks/clean")
+    )
+    replay.get_by_role("button", name="Copy command").click()
+    assert page.evaluate("navigator.clipboard.readText()") == f"airflow-bookmarks replay --run 25 {past.CLEAN}"
+    page.keyboard.press("Escape")
+    expect(drawer).to_have_count(0)
+    undone = table(page, "Runs of the job").get_by_role("row").filter(has_text="UNDONE").first
+    undone.get_by_role("button", name=re.compile("open")).click()
+    expect(drawer).to_contain_text("The files of an undone run are not listed.")
+    expect(replay).to_have_count(0)
+
+
+def test_run_that_was_replayed_says_so_and_its_number_stays(visitors: Visitors, world: World) -> None:
+    job = world.small("trials.replayed", runs=2)
+    before = world.store.head(job)
+    world.replay(job, 1)
+    page = visitors().open(job=job, tab="runs")
+
+    line = table(page, "Runs of the job").get_by_role("row").nth(2)
+    expect(line).to_contain_text("replayed")
+    expect(line).to_contain_text("PUBLISHED")
+    expect(table(page, "Runs of the job").get_by_role("row")).to_have_count(3)
+    expect(open_tab(page, "Events")).to_contain_text("Replayed run 1")
+    assert world.store.head(job).contexts == before.contexts
+
+
 def test_run_over_a_table_lists_its_data_files_or_says_why_not(visitors: Visitors, world: World) -> None:
     folder = world.root / "lake" / "orders"
     for number in (1, 2):

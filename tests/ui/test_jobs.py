@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from datetime import timedelta
 
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
+from airflow_bookmarks.core.text.instant import utc_now
 from airflow_bookmarks.lifecycle.inspect.sharded_list import grouped
 from airflow_bookmarks.lifecycle.inspect.status import bookmarks
 from tests.ui import world as past
@@ -86,6 +88,28 @@ def test_failed_job_stands_first_with_its_error_and_since_when(visitors: Visitor
     expect(told.first).to_contain_text("FAILED")
     expect(told.first).to_contain_text("ExecutorLostFailure (exit code 137)")
     expect(told.first.get_by_role("link", name="Task log")).to_be_visible()
+
+
+def test_job_that_is_silent_for_too_long_is_late_and_says_how_often_it_commits(
+    visitors: Visitors, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(world, "now", utc_now() - timedelta(days=3))
+    job, why = "trials.silent", re.compile("its last commit was 2 d.* ago; it usually commits every 2 h")
+    for _ in range(4):
+        world.arrive(world.folder(job))
+        world.run(job, minutes=0.2)
+        world.wait(hours=2)
+    page = visitors().open(limit=ALL)
+
+    late = row(page, job)
+    expect(late).to_contain_text(why)
+    late.get_by_role("button", name="LATE", exact=True).hover()
+    expect(page.get_by_role("tooltip").filter(has_text="no commit for longer than usual")).to_be_visible()
+    late.get_by_role("link", name=job, exact=True).click()
+
+    told = page.locator("header").filter(has_text=job).get_by_role("status").first
+    expect(told).to_contain_text("LATE")
+    expect(told).to_contain_text(why)
 
 
 def test_count_of_a_health_shows_these_jobs_alone_and_the_address_keeps_it(visitors: Visitors) -> None:

@@ -25,6 +25,7 @@ from airflow_bookmarks.lifecycle.protocol.failpoint import Failpoint, FaultHook,
 from airflow_bookmarks.lifecycle.protocol.lease import RunEnvironment
 from airflow_bookmarks.lifecycle.run.detached import DetachedRun
 from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
+from airflow_bookmarks.lifecycle.run.replay import ReplayRun
 from airflow_bookmarks.lifecycle.run.session import RunSession
 from airflow_bookmarks.sinks.staging import Mode, StagingRequest, collect_staged
 from airflow_bookmarks.sources.files.planner import FileSource
@@ -142,6 +143,13 @@ class World:
         then(run)
         run.commit()
         self.wait(seconds=self.random.uniform(5, 40))
+
+    def replay(self, job: str, number: int) -> None:
+        """Make a run again that has read the folder of its job."""
+        run = ReplayRun.begin_replay(self.store, job, self.identity(job), self.environment(), number)
+        self._copy(run, {"raw": self.from_files(self.folder(job))}, 0.2)
+        run.commit()
+        self.wait(minutes=1)
 
     def fail(self, job: str, error: str, *, identity: RunIdentity | None = None, reads: Reads | None = None) -> None:
         """Make a run that fails when it has read half."""
