@@ -10,7 +10,6 @@ import pytest
 from pyspark.sql import DataFrame
 
 from airflow_bookmarks.core.errors import OptionError
-from airflow_bookmarks.core.files.file_plan import FilePlan
 from airflow_bookmarks.core.files.listed_partitions import ListedPartitions
 from airflow_bookmarks.lifecycle.inspect.pending import pending
 from airflow_bookmarks.spark import BookmarkedJob
@@ -182,11 +181,11 @@ def test_values_that_are_no_columns_are_refused() -> None:
         ListedPartitions(TYPES, {"/lake/x": ("eu",)})
 
 
-def test_source_is_known_without_its_script_with_the_partitions_of_the_last_run(lake: Lake) -> None:
+def test_what_is_new_is_not_known_without_the_script_that_asks_for_partitions(lake: Lake) -> None:
     lake.put("x/a.csv", "1")
     run(lake, listed(lake, x=("eu", "2024-01-01")))
-    late = lake.put("x/late.csv", "2")
+    lake.put("x/late.csv", "2")
     lake.put("beside/c.csv", "3")
     (context,) = pending(lake.store, "copy").contexts
-    assert isinstance(context.plan, FilePlan)
-    assert list(context.plan.files.paths) == [str(late)]
+    assert context.plan is None
+    assert context.unknown == "a catalog lists its partitions, and only the script, in Spark, asks it for new ones"
