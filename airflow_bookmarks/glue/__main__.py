@@ -171,7 +171,7 @@ def _found_watermarks() -> dict[str, Any]:
     if origin is not None:
         is_ours = origin.startswith((str(PATH), f"{root}{os.sep}scripts"))
         return _row(WATERMARKS, True, "found beside awsglue" if is_ours else f"one of your own, which stays: {origin}")
-    if not places:
+    if not places or beside is None:  # a package `scripts` may have come with any other
         return _row(WATERMARKS, False, f"not on the path: PYTHONPATH=$({PROGRAM} path)")
     found = f"found once the script has imported awsglue: {places[0]}, a package of your own, comes first and has none"
     return _row(WATERMARKS, True, found)

@@ -63,6 +63,9 @@ def test_check_says_which_watermarks_a_script_gets(tmp_path: Path) -> None:
     assert checked(ours, module) == (0, f"one of your own, which stays: {own}/helpers/watermarks.py")
     code, found = checked(str(ROOT), module)
     assert (code, found.startswith("not on the path")) == (1, True)
+    (own / "helpers" / "watermarks.py").unlink()
+    code, found = checked(f"{tmp_path}:{ROOT}", module)  # without awsglue there is no import that would bring it
+    assert (code, found.startswith("not on the path")) == (1, True)
 
 
 def test_zip_has_both_packages(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
