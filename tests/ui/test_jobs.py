@@ -236,7 +236,7 @@ def test_requests_of_all_jobs_are_one_list_and_lead_to_their_cards(visitors: Vis
 
 def test_way_back_from_a_job_leads_to_the_list_that_one_came_from(visitors: Visitors, world: World) -> None:
     trials = sum(job.startswith("trials.") for job in listed(world))
-    page = visitors().open(search="trials", sort="-job")
+    page = visitors().open(search="trials", sort="-job", limit=ALL)
     expect(rows(page)).to_have_count(trials)
     page.get_by_role("link", name="trials.held", exact=True).click()
     expect(page.get_by_role("heading", name="trials.held")).to_be_visible()
