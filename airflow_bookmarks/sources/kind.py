@@ -105,6 +105,16 @@ class SourceKind(ABC, Generic[P]):
             f"a context of kind {self.name!r} can't be looked at without its script. Nothing was read or changed."
         )
 
+    def only_script_knows(self, source: Source[P]) -> str | None:
+        """Say why what is new in a recorded source can't be known without its script; by default None: it can.
+
+        A look without the script then gives this as the reason why it is not known, and a task starts Spark.
+
+        Example:
+            FileKind().only_script_knows(source)    # of partitions that a catalog listed: new ones are its to tell
+        """
+        return None
+
     def upstream_of(self, source: SourceRef) -> str | None:
         """Return the job that a source of this kind reads; None if it reads no job."""
         return None

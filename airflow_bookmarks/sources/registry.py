@@ -283,6 +283,16 @@ class _OwnSource(Generic[P]):
             return self._source.recheck(plan)
 
 
+def only_script_knows(entry: PlanEntry, source: Source[Any]) -> str | None:
+    """Say why what is new in a recorded source can't be known without its script, as its kind says; None where it can.
+
+    Args:
+        entry: how the context was planned last; its kind is known here.
+        source: what `recorded_source` returned for it.
+    """
+    return kind_of(entry.kind).only_script_knows(source)
+
+
 def passed_over(
     store: BookmarkStore, job: str, entry: PlanEntry, before: PlanInput, after: PlanInput
 ) -> PassedOver | None:

@@ -11,13 +11,12 @@ from airflow_bookmarks.core.errors import DatabaseError, LookRefusedError, Optio
 from airflow_bookmarks.core.order import order_named
 from airflow_bookmarks.core.text.redaction import redacted
 from airflow_bookmarks.lifecycle.inspect.pending import (
-    only_script_knows,
     recent_runs,
     recorded_on_change,
     recorded_plans,
 )
 from airflow_bookmarks.lifecycle.state.positions import ContextReader
-from airflow_bookmarks.sources.registry import find_kind, passed_over, recorded_source
+from airflow_bookmarks.sources.registry import find_kind, only_script_knows, passed_over, recorded_source
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -99,7 +98,7 @@ def never_read_after(store: BookmarkStore, job: str, head: Head, switch: Timelin
         return NeverReadInput.not_counted("no run is left that says how it was read", consumers)
     try:
         source = recorded_source(store, job, entry)
-        unlisted = only_script_knows(source)
+        unlisted = only_script_knows(entry, source)
         if unlisted is not None:
             return NeverReadInput.not_counted(f"can't be counted: {unlisted}", consumers)
         found = reader.found_for(ctx, source, recorded_on_change(entry))

@@ -23,9 +23,8 @@ from airflow_bookmarks.core.text.instant import to_text
 from airflow_bookmarks.core.text.redaction import redacted
 from airflow_bookmarks.lifecycle.inspect.runs import sum_of, total
 from airflow_bookmarks.lifecycle.state.positions import ContextReader, Waiting, entry_now, left_waiting
-from airflow_bookmarks.sources.files.planner import FileSource
 from airflow_bookmarks.sources.files.recorded_plan import left_out
-from airflow_bookmarks.sources.registry import recorded_source
+from airflow_bookmarks.sources.registry import only_script_knows, recorded_source
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -34,7 +33,7 @@ if TYPE_CHECKING:
     from airflow_bookmarks.core.head import Head
     from airflow_bookmarks.core.plan import Plan
     from airflow_bookmarks.core.run import PlanEntry, Run, RunKey
-    from airflow_bookmarks.sources.source import OnSourceChange, Source
+    from airflow_bookmarks.sources.source import OnSourceChange
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
 
 
@@ -320,7 +319,7 @@ def _context(
         return PendingContext(ctx, kind, source, unknown="no run is left that says how it was read")
     try:
         source_now = recorded_source(store, job, entry)
-        why = only_script_knows(source_now)
+        why = only_script_knows(entry, source_now)
         if why is not None:
             waiting = left_waiting(store, job, reader.head, ctx, recent)
             return PendingContext(ctx, entry.kind, entry.fingerprint, unknown=why, waiting=waiting)
@@ -333,17 +332,6 @@ def _context(
         return PendingContext(ctx, entry.kind, entry.fingerprint, unknown=redacted(str(error)))
     rows, choice = _rows(store, plan), up_to_script(plan, entry)
     return PendingContext(ctx, entry.kind, entry.fingerprint, plan, rows=rows, up_to_script=choice)
-
-
-def only_script_knows(source: Source[Any]) -> str | None:
-    """Say why what is new in a recorded source can't be known without its script; None where it can.
-
-    The partitions of a catalog's table are such a case: those of the last run are recorded, and new ones are the
-    catalog's to tell, which only the script asks.
-    """
-    if isinstance(source, FileSource) and source.is_listed_by_catalog:
-        return "a catalog lists its partitions, and only the script, in Spark, asks it for new ones"
-    return None
 
 
 def up_to_script(plan: Plan, entry: PlanEntry) -> str | None:

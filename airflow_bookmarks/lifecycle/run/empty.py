@@ -19,7 +19,6 @@ from airflow_bookmarks.core.errors import (
 )
 from airflow_bookmarks.lifecycle.inspect.pending import (
     made_without_input,
-    only_script_knows,
     recent_runs,
     recorded_on_change,
     recorded_plans,
@@ -27,7 +26,7 @@ from airflow_bookmarks.lifecycle.inspect.pending import (
 )
 from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
 from airflow_bookmarks.lifecycle.state.manifest import Manifests
-from airflow_bookmarks.sources.registry import recorded_source
+from airflow_bookmarks.sources.registry import only_script_knows, recorded_source
 
 if TYPE_CHECKING:
     from airflow_bookmarks.core.job import RunIdentity
@@ -110,7 +109,7 @@ def _planned(store: BookmarkStore, run: RunSession) -> str | None:
         if entry is None:
             return f"no run is left that says how context {ctx!r} is read"
         source = recorded_source(store, run.job, entry)
-        why = only_script_knows(source)
+        why = only_script_knows(entry, source)
         if why is not None:
             return f"what is new in context {ctx!r} is not known here: {why}"
         plan = run.plan(ctx, source, on_source_change=recorded_on_change(entry))

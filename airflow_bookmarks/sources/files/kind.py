@@ -36,6 +36,12 @@ class FileKind(NamedFilesKind):
     has_ledger = True
     keeps_elsewhere = True  # it knows files by their paths, so those of another folder are new
 
+    def only_script_knows(self, source: Source[FilePlan]) -> str | None:
+        """Say so of listed partitions: those of the last run are recorded; see `SourceKind.only_script_knows`."""
+        if isinstance(source, FileSource) and source.is_listed_by_catalog:
+            return "a catalog lists its partitions, and only the script, in Spark, asks it for new ones"
+        return None
+
     def decode(self, body: bytes) -> FilePlan:
         """Return a stored plan; see `SourceKind.decode`."""
         return FilePlan.decode(body)
