@@ -20,6 +20,7 @@ from airflow_bookmarks.spark import BookmarkedJob
 from airflow_bookmarks.testing.crash import SimulatedCrash
 from tests.conftest import REGION
 from tests.glue.script_world import FOLDER, PATH, ScriptWorld
+from tests.glue.watermarks.tables import make_table
 from tests.spark.drivers import dies_at
 
 # Those with a database need a Spark with its driver: database_script_promises.py runs them.
@@ -85,12 +86,7 @@ def watermarks_table(
     monkeypatch.setenv("AWS_ENDPOINT_URL_DYNAMODB", moto_url)
     monkeypatch.setenv("AWS_DEFAULT_REGION", REGION)
     client = aws_session.client("dynamodb", region_name=REGION, endpoint_url=moto_url)
-    client.create_table(
-        TableName="glue-watermarks",
-        KeySchema=[{"AttributeName": "jobName", "KeyType": "HASH"}, {"AttributeName": "runId", "KeyType": "RANGE"}],
-        AttributeDefinitions=[{"AttributeName": name, "AttributeType": "S"} for name in ("jobName", "runId")],
-        BillingMode="PAY_PER_REQUEST",
-    )
+    make_table(client, "glue-watermarks")
     yield
     client.delete_table(TableName="glue-watermarks")
 

@@ -3,22 +3,12 @@
 from __future__ import annotations
 
 import uuid
-from pathlib import Path
 
 import boto3.session
 import pytest
-from pyspark.sql import SparkSession
 
-from airflow_bookmarks.store.bookmark_store import BookmarkStore
 from tests.conftest import REGION
-from tests.glue.running import Script, Tables
-
-
-@pytest.fixture
-def script(spark: SparkSession, store: BookmarkStore, tmp_path: Path) -> Script:
-    spark.conf.set("spark.bookmarks.store", f"sqlite:///{tmp_path}/bookmarks.db?namespace=test")
-    (tmp_path / "lake").mkdir()
-    return Script(spark, tmp_path / "lake")
+from tests.glue.running import Tables
 
 
 @pytest.fixture

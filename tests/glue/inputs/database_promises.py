@@ -10,7 +10,8 @@ import pytest
 
 from airflow_bookmarks.core.errors import OptionError, SourceError
 from tests.databases.servers import check_installed, new_database
-from tests.glue.inputs.conftest import script, tables
+from tests.glue.conftest import script
+from tests.glue.inputs.conftest import tables
 from tests.glue.running import Script, Tables
 from tests.sources.jdbc.shop import Shop
 from tools.jars import fetch

@@ -3,27 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
-from pyspark.sql import SparkSession
 
 from airflow_bookmarks.glue.context import GlueContext
 from airflow_bookmarks.glue.dynamic.frame import DynamicFrame
-from airflow_bookmarks.store.bookmark_store import BookmarkStore
 from tests.glue.running import Script
 
 pytestmark = pytest.mark.spark
 
 UNUSED = "no output of this run is known to be made from context 'orders'"
-
-
-@pytest.fixture
-def script(spark: SparkSession, store: BookmarkStore, tmp_path: Path) -> Script:
-    spark.conf.set("spark.bookmarks.store", f"sqlite:///{tmp_path}/bookmarks.db?namespace=test")
-    (tmp_path / "lake").mkdir()
-    return Script(spark, tmp_path / "lake")
 
 
 def copy(script: Script, made: Callable[[DynamicFrame], Any]) -> None:

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-import boto3
 import pytest
 from pyspark.sql import SparkSession
 
@@ -18,8 +17,8 @@ from airflow_bookmarks.glue.job import GlueJob
 from airflow_bookmarks.glue.watermarks.kept import KeptWatermarks
 from airflow_bookmarks.glue.watermarks.table import WatermarkExistsError, Watermarks
 from airflow_bookmarks.spark.job import BookmarkedJob
-from airflow_bookmarks.store.bookmark_store import BookmarkStore
 from tests.glue.running import Script
+from tests.glue.watermarks.tables import make_table
 
 pytestmark = pytest.mark.spark
 
@@ -31,33 +30,11 @@ class Killed(BaseException):
 
 
 @pytest.fixture
-def script(spark: SparkSession, store: BookmarkStore, tmp_path: Path) -> Script:
-    spark.conf.set("spark.bookmarks.store", f"sqlite:///{tmp_path}/bookmarks.db?namespace=test")
-    (tmp_path / "lake").mkdir()
-    return Script(spark, tmp_path / "lake")
-
-
-@pytest.fixture
-def client(moto_url: str) -> Any:
-    session = boto3.Session("test", "test", region_name="eu-west-1")
-    return session.client("dynamodb", endpoint_url=moto_url)
-
-
-@pytest.fixture
 def marks(client: Any) -> Iterator[Watermarks]:
     name = f"glue-watermarks-{uuid4().hex}"
     make_table(client, name)
     yield Watermarks(name, client)
     client.delete_table(TableName=name)
-
-
-def make_table(client: Any, name: str) -> None:
-    client.create_table(
-        TableName=name,
-        KeySchema=[{"AttributeName": "jobName", "KeyType": "HASH"}, {"AttributeName": "runId", "KeyType": "RANGE"}],
-        AttributeDefinitions=[{"AttributeName": key, "AttributeType": "S"} for key in ("jobName", "runId")],
-        BillingMode="PAY_PER_REQUEST",
-    )
 
 
 def item(run: str = RUN, **values: Any) -> dict[str, Any]:
@@ -122,13 +99,18 @@ def test_run_that_fails_behind_its_watermark_leaves_none_and_its_retry_works(scr
     assert (marks.get_watermark_values("script"), rows(script)) == ({"day": 2}, ['{"day":2}'])
 
 
-def test_run_that_dies_behind_its_commit_leaves_its_watermark_to_the_next(
-    script: Script, marks: Watermarks, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def die_behind_the_commit(script: Script, marks: Watermarks, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Run it until its watermark would be written."""
     with monkeypatch.context() as patched:
         patched.setattr(KeptWatermarks, "write", lambda _: stop())
         with pytest.raises(Killed):
             script.run(copy(script, marks, 1))
+
+
+def test_run_that_dies_behind_its_commit_leaves_its_watermark_to_the_next(
+    script: Script, marks: Watermarks, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    die_behind_the_commit(script, marks, monkeypatch)
     assert (written(marks), rows(script)) == ([], ['{"day":1}'])
 
     assert script.run(copy(script, marks, 2, "jr_2")) == {"day": 1}
@@ -140,10 +122,7 @@ def test_run_that_dies_behind_its_commit_leaves_its_watermark_to_the_next(
 def test_what_was_left_is_kept_until_the_script_asks_its_table(
     script: Script, marks: Watermarks, client: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with monkeypatch.context() as patched:
-        patched.setattr(KeptWatermarks, "write", lambda _: stop())
-        with pytest.raises(Killed):
-            script.run(copy(script, marks, 1))
+    die_behind_the_commit(script, marks, monkeypatch)
     other = Watermarks(f"{marks.table_name}-other", client)
     make_table(client, other.table_name)
     script.run(lambda _: other.add_watermark(item("jr_2", day=7)))

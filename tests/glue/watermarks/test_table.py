@@ -8,12 +8,12 @@ from decimal import Decimal
 from typing import Any
 from uuid import uuid4
 
-import boto3
 import pytest
 
 from airflow_bookmarks.core.errors import OptionError, TableMissingError
 from airflow_bookmarks.glue.watermarks.table import WatermarkExistsError, Watermarks
 from airflow_bookmarks.glue.watermarks.values import WatermarkValueError
+from tests.glue.watermarks.tables import make_table
 
 DAY = datetime.fromisoformat("2013-01-31")  # without a zone, as Spark gives times to Python
 NOW = datetime(2026, 5, 3, 12, tzinfo=UTC)
@@ -30,20 +30,9 @@ class Clock:
 
 
 @pytest.fixture
-def client(moto_url: str) -> Any:
-    session = boto3.Session("test", "test", region_name="eu-west-1")
-    return session.client("dynamodb", endpoint_url=moto_url)
-
-
-@pytest.fixture
 def table(client: Any) -> Iterator[str]:
     name = f"glue-watermarks-{uuid4().hex}"
-    client.create_table(
-        TableName=name,
-        KeySchema=[{"AttributeName": "jobName", "KeyType": "HASH"}, {"AttributeName": "runId", "KeyType": "RANGE"}],
-        AttributeDefinitions=[{"AttributeName": key, "AttributeType": "S"} for key in ("jobName", "runId")],
-        BillingMode="PAY_PER_REQUEST",
-    )
+    make_table(client, name)
     yield name
     client.delete_table(TableName=name)
 
