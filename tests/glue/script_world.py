@@ -13,6 +13,8 @@ Beside each script of `scripts/` lies a table of what it is given and what has t
     database     whether it needs a database, and so a Spark with its driver
     watermarks   whether the script keeps some in DynamoDB
     unmanaged    of a target that the script writes by itself, at least once: it is not killed
+    behind       the rows of the target after a death behind the commit, where the next try, which is a run of its own
+                 then, adds some without new input
     bounded      whether a run leaves files for the next one: a try after a death behind the commit reads those
     exits        whether the script may end by sys.exit(0) after its commit
 """
