@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from airflow_bookmarks.glue.run import GlueRun
 
 _VALUE, _PARSED = "value", "glue_parsed"
+# Behind a record, where an array is written over lines.
+_COMMA = ", \t\r\n"
 
 
 def json_by_records(text: DataFrame, *, run: GlueRun, name: str) -> tuple[DataFrame, ErrorRecords]:
@@ -75,7 +77,7 @@ def _seen_in(rows: Iterable[Row]) -> Iterator[tuple[SeenTypes, int]]:
 def _record(text: str) -> dict[str, Any] | None:
     """Return the object that a text is; None if it is none."""
     try:
-        value = json.loads(text)
+        value = json.loads(text.rstrip(_COMMA))
     except ValueError:
         return None
     return value if isinstance(value, dict) else None

@@ -52,11 +52,19 @@ if TYPE_CHECKING:
     from airflow_bookmarks.glue.run import GlueRun
 
 _VALUE = "value"
-# What becomes of a text: a variant, or one that is to be split first, or that is no JSON; whether a number may be long.
-_PARSED, _SEVERAL, _BAD, _LONG = "glue_parsed", "glue_several", "glue_bad", "glue_long"
+# What becomes of a text: a variant, or it is no JSON, or more than one record; whether a number may be long.
+_PARSED, _BAD, _LONG = "glue_parsed", "glue_bad", "glue_long"
+# Spark's parser ends where a value ends: what stands behind it, such as a second record, it passes over. So it is given
+# the record as a field, behind which it takes the end or another field, and nothing else. Only what follows one closing
+# brace too many is still passed over.
+_FIELD, _BEFORE, _BEHIND = "_", '{"_":', "}"
+# Behind a record, where an array is written over lines.
+_COMMA = r"[,\s]+$"
 
 # A number of ten digits or more, outside of texts: only then may a whole number need eight bytes.
 _TEN_DIGITS = r"[:,\[]\s*+-?+[0-9]{10}"
+# The same within texts, too: told in four fifths of the time, and rarely true.
+_MAYBE_TEN_DIGITS = r"[\s:,\[-][0-9]{10}"
 _INT = 2**31
 # Records of so many shapes at most are merged here, which tells more than Spark's aggregate; a shape is some hundred
 # characters, and a sparse record has many.
@@ -83,8 +91,8 @@ class JsonRows:
 class Split(Protocol):
     """How texts of several records are told, and split."""
 
-    def is_one(self, value: Column) -> Column:
-        """Whether a text is one record, and not several."""
+    def may_be_one(self, value: Column) -> Column:
+        """Whether a text may be one record: another is not parsed before it is split."""
 
     def records_of(self, text: DataFrame) -> DataFrame:
         """Return a row for each record in the texts of the column `value`; other columns go along."""
@@ -112,13 +120,15 @@ def frame_of_json(text: DataFrame, *, run: GlueRun, name: str = "json", split: S
     others = [column_of(column) for column in text.columns if column != _VALUE]
     parsed = _parsed(text, others, split)
     keep(parsed, run)
-    looked = _look(parsed)
-    if split and looked.several:
-        texts = parsed.where(column_of(_SEVERAL).isNotNull()).select(column_of(_SEVERAL).alias(_VALUE), *others)
+    shapes = _shapes(parsed)
+    looked = _looked(parsed, shapes)
+    if split and looked.bad:
+        texts = parsed.where(column_of(_BAD).isNotNull()).select(column_of(_BAD).alias(_VALUE), *others)
         rest = _parsed(split.records_of(texts), others, None)
         keep(rest, run)
-        parsed = parsed.where(column_of(_SEVERAL).isNull()).union(rest)
-        looked = _look(parsed)
+        parsed = parsed.where(column_of(_BAD).isNull()).union(rest)
+        records = None if shapes is None else [group for group in shapes if group["shape"] is not None]
+        looked = _looked(parsed, records, _shapes(rest))
     rows = _objects_alone(parsed) if looked.others else parsed
     types = _types(rows, looked)
     check_cases(types, text.sparkSession, name)
@@ -127,23 +137,25 @@ def frame_of_json(text: DataFrame, *, run: GlueRun, name: str = "json", split: S
 
 
 def _parsed(text: DataFrame, others: Sequence[Column], split: Split | None) -> DataFrame:
-    """Return variants; beside them what could not be parsed, and texts that are to be split first."""
+    """Return variants that have a record as their one field; beside them what is no record, or more than one."""
     value = column_of(_VALUE)
-    is_one = split.is_one(value) if split else F.lit(True)
+    is_written = value.startswith("{") | (F.trim(value) != "")
+    may_be_one = is_written & split.may_be_one(value) if split else is_written
+    record = F.when(value.endswith("}"), value).otherwise(F.regexp_replace(value, _COMMA, ""))
     # A key may come twice in an object: the expression that parses keeps what the conf says where it is made.
     with _conf(text.sparkSession, _DUPLICATE_KEYS):
-        variant = F.when(is_one, F.try_parse_json(value))
-        parsed = text.select(variant.alias(_PARSED), F.when(~is_one, value).alias(_SEVERAL), value, *others)
-    is_bad = column_of(_PARSED).isNull() & column_of(_SEVERAL).isNull() & (F.trim(value) != "")
-    is_long = value.rlike(_TEN_DIGITS).alias(_LONG)
-    return parsed.select(_PARSED, _SEVERAL, F.when(is_bad, value).alias(_BAD), is_long, *others)
+        variant = F.when(may_be_one, F.try_parse_json(F.concat(F.lit(_BEFORE), record, F.lit(_BEHIND))))
+        parsed = text.select(variant.alias(_PARSED), value, *others)
+    is_bad = column_of(_PARSED).isNull() & (F.trim(value) != "")
+    is_long = value.rlike(_MAYBE_TEN_DIGITS) & value.rlike(_TEN_DIGITS)
+    return parsed.select(_PARSED, F.when(is_bad, value).alias(_BAD), is_long.alias(_LONG), *others)
 
 
 def _frame(rows: DataFrame, types: StructType, others: Sequence[Column]) -> DataFrame:
     """Return the fields of the records as columns, with their choices."""
     # In two steps, since Spark takes a field from the variant again for each mention of it.
     names = [f"glue_{number}" for number, _ in enumerate(types)]
-    fields = [_got(column_of(_PARSED), (f.name,), _ddl(f.dataType)) for f in types]
+    fields = [_got(column_of(_PARSED), (_FIELD, f.name), _ddl(f.dataType)) for f in types]
     taken = rows.select(*[field.alias(name) for field, name in zip(fields, names, strict=True)], *others)
     columns = [_taken(column_of(name), f.dataType) for name, f in zip(names, types, strict=True)]
     return taken.select(*[marked(c, f.name, f.dataType) for c, f in zip(columns, types, strict=True)], *others)
@@ -177,8 +189,7 @@ class _Looked:
         shape: the shape of those that are objects.
         answers: what is known already of places that the shape leaves open.
         has_long: whether a whole number may need eight bytes.
-        bad: how many texts could not be parsed.
-        several: how many are to be split first.
+        bad: how many texts are no JSON, or more than one record.
         others: how many were no objects.
     """
 
@@ -186,64 +197,85 @@ class _Looked:
     answers: Mapping[Steps, Answer]
     has_long: bool
     bad: int
-    several: int
     others: int
 
 
-def _look(parsed: DataFrame) -> _Looked:
-    return _by_shape(parsed) or _by_aggregate(parsed)
+def _shapes(parsed: DataFrame) -> list[Row] | None:
+    """Return the shapes of what was parsed, and how many have each: few as a rule; None if there are many.
 
-
-def _by_shape(parsed: DataFrame) -> _Looked | None:
-    """Return what the records hold by their shapes, of which there are few as a rule; None if there are many."""
+    A row's `shape` is null for texts that are no record.
+    """
     shape, names = column_of("shape"), F.schema_of_variant(_PARSED).alias("shape")
-    counts = [F.count(column).alias(column) for column in (_PARSED, _SEVERAL, _BAD)]
+    counts = [F.count(column).alias(column) for column in (_PARSED, _BAD)]
     found = parsed.groupBy(names).agg(F.max(_LONG).alias(_LONG), *counts)
     plain = F.when(shape.contains("`"), shape).otherwise(F.regexp_replace(shape, _FRACTION, _ANY_FRACTION))
-    sums = [F.sum(column).alias(column) for column in (_PARSED, _SEVERAL, _BAD)]
+    sums = [F.sum(column).alias(column) for column in (_PARSED, _BAD)]
     merged = found.groupBy(plain.alias("shape")).agg(F.max(_LONG).alias(_LONG), *sums)
     groups = _rows(merged.limit(_MOST_SHAPES + 1))
-    if len(groups) > _MOST_SHAPES:
-        return None
-    objects, merge = [group for group in groups if _is_object(group["shape"])], ShapeMerge()
-    held = merge.merged(shape_of(group["shape"]) for group in objects)
+    return None if len(groups) > _MOST_SHAPES else groups
+
+
+def _looked(parsed: DataFrame, *shapes: list[Row] | None) -> _Looked:
+    """Return what records hold by their shapes, or by one more look at them where there are too many shapes."""
+    groups = [group for each in shapes if each is not None for group in each]
+    return _by_aggregate(parsed) if None in shapes else _by_shape(groups)
+
+
+def _by_shape(groups: Sequence[Row]) -> _Looked:
+    """Return what the records hold by their shapes."""
+    objects, records, merge = [], [], ShapeMerge()
+    for group in groups:
+        record = _record_in(group["shape"])
+        if record is not None:
+            objects.append(group)
+            records.append(record)
+    held = merge.merged(records)
     has_long = any(group[_LONG] for group in objects)
-    bad, several, all_parsed = (sum(group[column] for group in groups) for column in (_BAD, _SEVERAL, _PARSED))
+    bad, all_parsed = (sum(group[column] for group in groups) for column in (_BAD, _PARSED))
     return _Looked(
         shape=held,
         # Whether whole numbers need eight bytes is asked together with what else the values there are.
         answers={place: each for place, each in merge.answers.items() if not (has_long and INT in each.kinds)},
         has_long=has_long,
         bad=bad,
-        several=several,
         others=all_parsed - sum(group[_PARSED] for group in objects),
     )
 
 
-def _is_object(shape: str | None) -> bool:
-    return shape is not None and shape.startswith(OBJECT)
+def _record_in(shape: str | None) -> StructType | None:
+    """Return the shape of the record in what was parsed; None if there is no object, or more than one value."""
+    parsed = None if shape is None else shape_of(shape)
+    held = [part.dataType for part in parsed] if isinstance(parsed, StructType) else []
+    return held[0] if len(held) == 1 and isinstance(held[0], StructType) else None
 
 
 def _by_aggregate(parsed: DataFrame) -> _Looked:
     """Return what the records hold by Spark's own aggregate, whatever number of shapes they have."""
-    is_object = F.schema_of_variant(_PARSED).startswith(OBJECT)
-    [found] = _rows(
-        parsed.agg(
-            F.schema_of_variant_agg(F.when(is_object, column_of(_PARSED))).alias("shape"),
-            F.max(_LONG).alias("long"),
-            F.count(_BAD).alias("bad"),
-            F.count(_SEVERAL).alias("several"),
-            F.count_if(~is_object).alias("others"),
-        )
-    )
-    return _Looked(shape_of(found["shape"]), {}, bool(found["long"]), found["bad"], found["several"], found["others"])
+    variant = column_of(_PARSED)
+    asked = [F.schema_of_variant_agg(variant), F.max(_LONG), F.count(_BAD)]
+    [(shape, has_long, bad)] = _rows(parsed.agg(*asked))
+    record, others = _record_in(shape), 0
+    if record is None:
+        is_record = _is_record(variant)
+        asked = [F.schema_of_variant_agg(F.when(is_record, variant)), F.count_if(~is_record)]
+        [(shape, others)] = _rows(parsed.agg(*asked))
+        record = _record_in(shape)
+    return _Looked(record or StructType(), {}, bool(has_long), bad, others)
+
+
+def _is_record(variant: Column) -> Column:
+    """Whether what was parsed is one object, and nothing else."""
+    shape = F.schema_of_variant(_got(variant, (_FIELD,), "variant"))
+    is_all = F.schema_of_variant(variant) == F.concat(F.lit(f"{OBJECT}<{_FIELD}: "), shape, F.lit(">"))
+    return is_all & shape.startswith(OBJECT)
 
 
 def _objects_alone(parsed: DataFrame) -> DataFrame:
     """Return the rows where what is no object counts as bad."""
     variant = column_of(_PARSED)
-    is_object = F.schema_of_variant(variant).startswith(OBJECT)
-    bad = F.when(~F.coalesce(is_object, F.lit(False)), F.coalesce(column_of(_BAD), F.to_json(variant)))
+    text = F.to_json(variant)
+    inside = F.substring(text, F.lit(len(_BEFORE) + 1), F.length(text) - len(_BEFORE) - len(_BEHIND))
+    bad = F.when(variant.isNull(), column_of(_BAD)).when(~_is_record(variant), inside)
     return parsed.withColumn(_BAD, bad).withColumn(_PARSED, F.when(column_of(_BAD).isNull(), variant))
 
 
@@ -275,7 +307,7 @@ def _types(rows: DataFrame, looked: _Looked) -> StructType:
 
 def _asked(rows: DataFrame, places: Sequence[Steps], *, has_long: bool) -> dict[Steps, Answer]:
     """Ask what the values at places are: in one aggregate, and in one more if there are objects or arrays."""
-    values = {place: _values_at(column_of(_PARSED), place) for place in places}
+    values = {place: _values_at(column_of(_PARSED), (_FIELD, *place)) for place in places}
     kinds = _aggregated(rows, {place: held.kinds() for place, held in values.items()})
     longs = _aggregated(rows, {place: held.is_long() for place, held in values.items()} if has_long else {})
     shapes = {

@@ -33,10 +33,9 @@ class Documents:
 
     path: Sequence[str] = ()
 
-    def is_one(self, value: Column) -> Column:
-        """Whether a text is one record: most are, and need no splitting."""
-        begins = F.when(value.startswith("{"), True).otherwise(~F.ltrim(value).startswith("["))
-        return F.lit(not self.path) & begins & ~value.rlike(_LOOKS_LIKE_TWO)
+    def may_be_one(self, value: Column) -> Column:
+        """Whether a text may be one record: most are, and need no splitting."""
+        return F.lit(not self.path) & (value.startswith("{") | ~F.ltrim(value).startswith("["))
 
     def records_of(self, text: DataFrame) -> DataFrame:
         """Return a row for each record in the texts of the column `value`; other columns go along."""
@@ -44,9 +43,7 @@ class Documents:
         written, value = text.where(F.length(F.trim(F.col(VALUE))) > 0), F.col(VALUE)
         fields = [name for name in self.path if name]
         found = F.flatten(F.transform(_documents(value), lambda document: _elements(document, fields)))
-        return written.select(
-            F.explode(F.when(self.is_one(value), F.array(value)).otherwise(found)).alias(VALUE), *others
-        )
+        return written.select(F.explode(found).alias(VALUE), *others)
 
 
 def _documents(value: Column) -> Column:

@@ -54,6 +54,37 @@ def test_lines_of_several_records_stand_among_lines_of_one(script: Script) -> No
     assert script.run(told) == (4, ["1", "2", "5", "three"], 3)
 
 
+@pytest.mark.parametrize(
+    "behind",
+    ["xyz", ',{"n": 2}', ',"n": 2}', '"n": 2}', "5", '{"n": 2', "]"],
+    ids=["text", "comma", "field", "torn", "number", "cut", "end"],
+)
+def test_what_stands_behind_a_record_is_never_passed_over(script: Script, behind: str) -> None:
+    script.put("raw/a.json", '{"n": 1}' + behind, '{"n": 3}')
+
+    def told(context: Any) -> tuple[list[Any], int]:
+        frame = context.create_dynamic_frame.from_options(**json(script))
+        return sorted(row[0] for row in frame.toDF().select("n").collect()), frame.errorsCount()
+
+    # Behind each other both are read, of which the second is cut off here.
+    assert script.run(told) == (([1, 3], 1) if behind == '{"n": 2' else ([3], 1))
+
+
+def test_empty_object_is_a_record(script: Script) -> None:
+    script.put("raw/a.json", "{}", '{"n": 1}', " { } ")
+    assert sorted(script.rows(**json(script)), key=str) == [(1,), (None,), (None,)]
+
+
+def test_lines_of_an_array_end_with_a_comma(script: Script) -> None:
+    script.put("raw/a.json", "[", '{"n": 1},', '{"n": 2} , ', '{"n": 3}', "]")
+
+    def told(context: Any) -> tuple[list[Any], int]:
+        frame = context.create_dynamic_frame.from_options(**json(script))
+        return sorted(row[0] for row in frame.toDF().select("n").collect()), frame.errorsCount()
+
+    assert script.run(told) == ([1, 2, 3], 2)
+
+
 def test_lines_are_records_and_only_new_files_are_read(script: Script) -> None:
     script.put("raw/a.json", '{"n": 1}', '{"n": 2}', "")
     assert script.rows(**json(script)) == [(1,), (2,)]
