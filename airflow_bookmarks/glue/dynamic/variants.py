@@ -58,13 +58,11 @@ _PARSED, _BAD, _LONG = "glue_parsed", "glue_bad", "glue_long"
 # the record as a field, behind which it takes the end or another field, and nothing else. Only what follows one closing
 # brace too many is still passed over.
 _FIELD, _BEFORE, _BEHIND = "_", '{"_":', "}"
-# Behind a record, where an array is written over lines.
+# Behind a record, where an array is written over lines; an error record shows it.
 _COMMA = r"[,\s]+$"
 
 # A number of ten digits or more, outside of texts: only then may a whole number need eight bytes.
 _TEN_DIGITS = r"[:,\[]\s*+-?+[0-9]{10}"
-# The same within texts, too: told in four fifths of the time, and rarely true.
-_MAYBE_TEN_DIGITS = r"[\s:,\[-][0-9]{10}"
 _INT = 2**31
 # Records of so many shapes at most are merged here, which tells more than Spark's aggregate; a shape is some hundred
 # characters, and a sparse record has many.
@@ -106,7 +104,8 @@ def frame_of_json(text: DataFrame, *, run: GlueRun, name: str = "json", split: S
 
     Args:
         text: rows of one JSON object each, in the column `value`; other columns go along, after those of the records.
-            A row that holds something else counts as an error; an empty one is skipped.
+            A comma may end it, as in an array over lines. A row that holds something else, or more, counts as an error;
+            an empty one is skipped.
         run: the current run.
         name: the transformation context, for errors.
         split: splits rows that hold several records; without it none does.
@@ -147,8 +146,8 @@ def _parsed(text: DataFrame, others: Sequence[Column], split: Split | None) -> D
         variant = F.when(may_be_one, F.try_parse_json(F.concat(F.lit(_BEFORE), record, F.lit(_BEHIND))))
         parsed = text.select(variant.alias(_PARSED), value, *others)
     is_bad = column_of(_PARSED).isNull() & (F.trim(value) != "")
-    is_long = value.rlike(_MAYBE_TEN_DIGITS) & value.rlike(_TEN_DIGITS)
-    return parsed.select(_PARSED, F.when(is_bad, value).alias(_BAD), is_long.alias(_LONG), *others)
+    is_long = value.rlike(_TEN_DIGITS).alias(_LONG)
+    return parsed.select(_PARSED, F.when(is_bad, value).alias(_BAD), is_long, *others)
 
 
 def _frame(rows: DataFrame, types: StructType, others: Sequence[Column]) -> DataFrame:
