@@ -14,7 +14,8 @@ from airflow_bookmarks.core.run import RunKey
 from airflow_bookmarks.core.selection.expression import Expression
 from airflow_bookmarks.core.selection.glob import Exclusions, Glob, NamePattern
 from airflow_bookmarks.core.selection.group import GroupRule
-from airflow_bookmarks.core.selection.predicate import Predicate, values_of
+from airflow_bookmarks.core.selection.predicate.predicate import Predicate
+from airflow_bookmarks.core.selection.predicate.value import values_of
 from airflow_bookmarks.core.selection.sequence import SequenceRule
 from airflow_bookmarks.core.selection.wildcard import _Automaton
 from airflow_bookmarks.lifecycle.inspect.pending import pending

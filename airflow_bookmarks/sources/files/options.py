@@ -14,7 +14,7 @@ from airflow_bookmarks.core.selection.bound import UNBOUND, Bound
 from airflow_bookmarks.core.selection.glob import Exclusions, NamePattern
 from airflow_bookmarks.core.selection.group import BY_PARTITION, GroupRule
 from airflow_bookmarks.core.selection.partition_time import PartitionTime
-from airflow_bookmarks.core.selection.predicate import Predicate
+from airflow_bookmarks.core.selection.predicate.predicate import Predicate
 from airflow_bookmarks.core.selection.sequence import SequenceRule
 
 if TYPE_CHECKING:

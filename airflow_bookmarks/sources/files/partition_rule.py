@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING
 
 from airflow_bookmarks.core.errors import OptionError
 from airflow_bookmarks.core.selection.partition import NULL_VALUE, is_partition, narrowest, unescaped
-from airflow_bookmarks.core.selection.predicate import Predicate, Truth, values_of
+from airflow_bookmarks.core.selection.predicate.value import Truth, values_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from datetime import timedelta
 
     from airflow_bookmarks.core.selection.partition_time import PartitionTime
+    from airflow_bookmarks.core.selection.predicate.predicate import Predicate
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from airflow_bookmarks.core.rules.virtual_shard import virtual_shards
 from airflow_bookmarks.core.selection.glob import Exclusions, Glob, NamePattern
 from airflow_bookmarks.core.selection.listing import Listing
 from airflow_bookmarks.core.selection.partition_time import PartitionTime, newest_allowed
-from airflow_bookmarks.core.selection.predicate import Predicate
+from airflow_bookmarks.core.selection.predicate.predicate import Predicate
 from airflow_bookmarks.core.selection.reason import EMPTY_PARTITIONS, EXCLUDED, NESTED
 from airflow_bookmarks.files.input import is_hidden
 from airflow_bookmarks.files.progress import Progress

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from airflow_bookmarks.core.errors import OptionError
-from airflow_bookmarks.core.selection.predicate import Cells, Predicate, Truth, values_of
+from airflow_bookmarks.core.selection.predicate.predicate import Predicate
+from airflow_bookmarks.core.selection.predicate.value import Cells, Truth, values_of
 
 
 def cells(**types_and_texts: tuple[str, str | None]) -> Cells:
