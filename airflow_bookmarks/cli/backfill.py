@@ -7,10 +7,10 @@ import math
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from airflow_bookmarks.cli.change import WARNING, confirm, say_aside
-from airflow_bookmarks.cli.output import amount, as_json, as_table
-from airflow_bookmarks.cli.output import in_words as value_in_words
-from airflow_bookmarks.cli.shards import removed_in_words
+from airflow_bookmarks.cli.confirmation import confirm, say_aside
+from airflow_bookmarks.cli.output.sharded_preview import removed_in_words
+from airflow_bookmarks.cli.output.values import WARNING, amount, as_json, as_table
+from airflow_bookmarks.cli.output.values import in_words as value_in_words
 from airflow_bookmarks.cli.verb import (
     FORCE,
     HIDE_STATE,

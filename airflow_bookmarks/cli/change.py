@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from airflow_bookmarks.cli.output import amount, as_json, in_words, never_read_amount
-from airflow_bookmarks.cli.shards import removed_in_words, sharded_lines, twice_in_lines
+from airflow_bookmarks.cli.confirmation import confirm, confirm_name, say_aside
+from airflow_bookmarks.cli.output.change_preview import in_lines
+from airflow_bookmarks.cli.output.values import as_json
 from airflow_bookmarks.cli.verb import (
     FORCE,
     HIDE_STATE,
@@ -25,18 +25,11 @@ from airflow_bookmarks.cli.verb import (
 from airflow_bookmarks.core.errors import OptionError
 from airflow_bookmarks.core.job_state import SET_STATE
 from airflow_bookmarks.core.rules.audit import ChangeAudit, check_reason
-from airflow_bookmarks.core.text.count import counted
-from airflow_bookmarks.core.text.escaping import escaped
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Mapping
 
     from airflow_bookmarks.lifecycle.changes.change import Change
-
-_SHOWN_RUNS = 20
-WARNING = "WARNING"  # begins a line that says what is lost
-
 
 # ---- reset, rewind, set, undo, delete: each a Change
 
@@ -125,7 +118,7 @@ def _change(context: VerbContext, args: argparse.Namespace, job: str, change: Ch
         return
     say_aside(*lines)
     if change.kind == "delete":
-        _confirm_name(args)
+        confirm_name(args)
     elif not args.request:
         confirm(args)
     if args.request:
@@ -156,116 +149,6 @@ def _ask(context: VerbContext, args: argparse.Namespace, job: str, change: Chang
 
 def _contexts(args: argparse.Namespace) -> tuple[str, ...] | None:
     return None if args.ctx is None else tuple(args.ctx)
-
-
-# ---- what a change would do, in words
-
-
-def in_lines(namespace: str, seen: Mapping[str, Any], change: Change) -> list[str]:
-    """Return a preview as lines for people."""
-    if "by_shard" in seen:
-        return sharded_lines(namespace, seen, change)
-    again = seen["read_again"]
-    about = f"job {seen['job']!r} in namespace {namespace!r} (version {seen['version']})"
-    lines = [f"{about} {_what(seen, change)}." + ("" if change.clean else " Written data stays.")]
-    lines += _never_read(seen.get("never_read"), change)  # a request that an older version stored has none
-    if change.kind != SET_STATE:  # which moves none of them
-        lines += [
-            f"  {ctx}: watermark {in_words(m['before'])} -> {in_words(m['after'])}"
-            for ctx, m in seen["watermarks"].items()
-        ]
-    lines += [
-        f"  job.state {name}: {in_words(m['before'])} -> {in_words(m['after'])}"
-        for name, m in seen.get("state", {}).items()  # a request that an older version stored has none
-    ]
-    if seen.get("moved"):
-        lines.append(f"  below {seen['moved']['to']}: {_moved(seen['moved'])}")
-    lines.append(f"  read again: {amount(again)}")
-    if seen.get("unreadable_runs"):
-        lines.append(f"  can't be read, and is not counted: runs {', '.join(seen['unreadable_runs'])}")
-    removed = removed_in_words(seen)
-    if removed:
-        lines.append(f"  removed by the next run: {removed}; there is no undo after that")
-    lines += _left_over(seen, change)
-    lines += twice_in_lines(seen)
-    lines += [f"  consumer {name} has read up to run {number}" for name, number in seen["consumers"].items()]
-    if seen["holder"] is not None:
-        lines.append(f"  held by {seen['holder']!r}")
-    return [escaped(line) for line in lines]  # for the log of an operator as well
-
-
-def _never_read(never: Mapping[str, Any] | None, change: Change) -> list[str]:
-    """Say what a set skips for good, first and in the strongest words."""
-    if never is None or (never["files"] == 0 and not never["runs"]):
-        return []
-    unread = never_read_amount(never)
-    if unread is None:
-        lines = [
-            f"  {WARNING}: NEVER READ, and how much is NOT KNOWN ({never['unknown']}): whatever context {change.ctx!r} "
-            "has not read yet counts as read, and its rows are LOST to this job"
-        ]
-    else:
-        lines = [
-            f"  {WARNING}: NEVER READ: {unread} that context {change.ctx!r} has not read yet count as read, and no run "
-            "will ever read them: their rows are LOST to this job"
-        ]
-    if never["runs"]:
-        lines.append(f"  {WARNING}: NEVER READ: upstream runs {', '.join(map(str, never['runs'][:_SHOWN_RUNS]))}")
-    lines += [f"  {WARNING}: consumer {name} will not see what would have come of it" for name in never["consumers"]]
-    return lines
-
-
-def _left_over(seen: Mapping[str, Any], change: Change) -> list[str]:
-    """Say what runs that were undone before left in their targets."""
-    left = seen.get("files_left_by_undone_runs", 0)
-    if left == 0:
-        return []
-    if left is None:
-        return ["  not known: what runs that were undone earlier have left in their targets"]
-    also = "removed with them" if change.clean else "a reset or rewind with clean removes them too"
-    return [f"  still in a target, from runs that were undone earlier: {counted(left, 'file')}; {also}"]
-
-
-def _moved(moved: Mapping[str, Any]) -> str:
-    counted_as = {"read": "counted as read", "new": "counted as new"}.get(moved["counted_as"], "none")
-    unverified = f", {moved['unverified']:,} can't be compared ({counted_as})" if moved["unverified"] else ""
-    same = counted(moved["same"], "file")
-    return f"{same} count as read, {moved['changed']:,} changed and {moved['new']:,} new are to be read{unverified}"
-
-
-def _what(seen: Mapping[str, Any], change: Change) -> str:
-    from airflow_bookmarks.sources.seek import RETRY
-
-    undone = seen["undone_runs"]
-    count = seen.get("undone_run_count", len(undone))
-    shown = ", ".join(map(str, undone[:_SHOWN_RUNS])) + (", ..." if count > _SHOWN_RUNS else "")
-    are = "is" if count == 1 else "are"
-    runs = f": {counted(count, 'run')} {are} undone" + (f" ({shown})" if undone else "")
-    if change.kind == "set" and (change.value or "").startswith(RETRY):
-        return f"reads quarantined files of {change.ctx!r} again ({change.value!r}), and nothing else changes"
-    if change.kind == "set":
-        return f"goes on reading {change.ctx!r} from {change.value!r}: no run is undone"
-    if change.kind == SET_STATE:
-        return f"gets another value of job.state {change.state!r}: no run is undone"
-    if change.kind == "relocate":
-        return f"reads the files of {change.ctx!r} below {change.to_root!r} instead of {change.from_root!r}"
-    if change.kind == "rename-context":
-        return f"goes on from the position of {change.ctx!r} under the name {change.to_ctx!r}: no run is undone"
-    if change.kind == "undo":
-        return f"stands as before its last change again{runs}"
-    if change.kind == "delete":
-        return f"loses its bookmark, and the next run reads everything{runs}"
-    where = f"run {seen['to_run']}" if change.to_run is not None else "before its first run"
-    if change.contexts is not None:
-        return f"goes back to {where} with {', '.join(change.contexts)} alone: no run is undone"
-    return f"goes back to {where}{runs}"
-
-
-_WORDS = {
-    "unprotect": "its protection is taken away",
-    "share": "DAG {dag!r} may run it too",
-    "hand-over": "it belongs to DAG {dag!r} from now on",
-}
 
 
 # ---- replay, unlock
@@ -324,13 +207,20 @@ def _approve(context: VerbContext, args: argparse.Namespace) -> None:
     asked = find_request(context.store, args.job, args.request_id)
     if asked.state in (OPEN, APPROVED):
         say_aside(f"{asked.who.name} asks for this change of job {asked.job!r}: {asked.why}")
-        if asked.change.kind in _WORDS:
-            say_aside(_WORDS[asked.change.kind].format(dag=asked.change.dag))
+        if asked.change.kind in _ASKED_FOR:
+            say_aside(_ASKED_FOR[asked.change.kind].format(dag=asked.change.dag))
         else:
             say_aside(*in_lines(context.store.namespace, context.shown(asked.preview, args), asked.change))
         confirm(args)
     done = approve(context.store, asked.job, asked.id, who=context.find_identity(), force=args.force)
     print_fields(done, args)
+
+
+_ASKED_FOR = {
+    "unprotect": "its protection is taken away",
+    "share": "DAG {dag!r} may run it too",
+    "hand-over": "it belongs to DAG {dag!r} from now on",
+}
 
 
 def _reject(context: VerbContext, args: argparse.Namespace) -> None:
@@ -360,40 +250,6 @@ def _adopt(context: VerbContext, args: argparse.Namespace) -> None:
 
     who = context.find_identity().signature
     print_fields(adopt(context.store, args.job, args.from_job, reason=args.reason, who=who), args)
-
-
-# ---- asking
-
-
-def say_aside(*lines: str) -> None:
-    """Speak to the person: on stderr, so that stdout holds the result alone."""
-    for line in lines:
-        print(escaped(line), file=sys.stderr)
-
-
-def _confirm_name(args: argparse.Namespace) -> None:
-    """Make sure that the name of the job to be deleted was typed out; --yes is not enough for that."""
-    from airflow_bookmarks.lifecycle.changes.naming import check_typed
-
-    if args.name is None:
-        check_typed(args.job, _answer("Type the name of the job to delete its bookmark: ", "Give --name."))
-
-
-def confirm(args: argparse.Namespace) -> None:
-    """Ask whether to go on.
-
-    Raises:
-        OptionError: not confirmed, or nobody there to ask.
-    """
-    if not args.yes and _answer("Go on? [y/N] ", "Give --yes.").lower() not in ("y", "yes"):
-        raise OptionError("not confirmed. Nothing was changed.")
-
-
-def _answer(question: str, instead: str) -> str:
-    if not sys.stdin.isatty():
-        raise OptionError(f"this needs a confirmation, and there is no terminal. Nothing was changed. {instead}")
-    print(question, end="", file=sys.stderr, flush=True)
-    return sys.stdin.readline().strip()
 
 
 # ---- the verbs

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from airflow_bookmarks.cli import backfill, change, following, maintenance, read, sharing
 from airflow_bookmarks.cli.invocation import PROGRAM, Invocation
-from airflow_bookmarks.cli.output import FORMATS
+from airflow_bookmarks.cli.output.values import FORMATS
 from airflow_bookmarks.cli.verb import Argument, Verb, VerbContext
 from airflow_bookmarks.core.errors import BookmarkError, OptionError
 from airflow_bookmarks.core.text.escaping import escaped

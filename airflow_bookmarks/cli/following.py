@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from airflow_bookmarks.cli.output import as_json, with_units
+from airflow_bookmarks.cli.output.values import as_json, with_units
 from airflow_bookmarks.cli.verb import JOB, Argument, Verb, VerbContext, print_rows, say
 from airflow_bookmarks.core.errors import OptionError
 from airflow_bookmarks.core.text.escaping import escaped

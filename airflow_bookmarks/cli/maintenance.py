@@ -8,8 +8,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from airflow_bookmarks.cli.output import as_json, as_list
-from airflow_bookmarks.cli.table_details import table_details
+from airflow_bookmarks.cli.output.table_details import table_details
+from airflow_bookmarks.cli.output.values import as_json, as_list
 from airflow_bookmarks.cli.verb import (
     HIDE_STATE,
     Argument,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from airflow_bookmarks.cli.output import with_units
-from airflow_bookmarks.cli.table_details import table_details
+from airflow_bookmarks.cli.output.table_details import table_details
+from airflow_bookmarks.cli.output.values import with_units
 from airflow_bookmarks.cli.verb import HIDE_STATE, JOB, Argument, Verb, VerbContext, positive, print_fields, print_rows
 from airflow_bookmarks.core.errors import OptionError, StateCorruptError
 

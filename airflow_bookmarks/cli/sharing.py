@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from airflow_bookmarks.cli.change import confirm
+from airflow_bookmarks.cli.confirmation import confirm
 from airflow_bookmarks.cli.verb import JOB, REASON, YES, Argument, Verb, VerbContext, hint, print_fields
 
 if TYPE_CHECKING:

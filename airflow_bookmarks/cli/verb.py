@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from airflow_bookmarks.cli.invocation import Invocation
-from airflow_bookmarks.cli.output import as_json, as_list, as_table
+from airflow_bookmarks.cli.output.values import as_json, as_list, as_table
 from airflow_bookmarks.core.errors import BookmarkError
 from airflow_bookmarks.core.job_state import hidden
 from airflow_bookmarks.core.text.escaping import escaped

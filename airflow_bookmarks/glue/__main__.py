@@ -21,7 +21,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from airflow_bookmarks.cli.output import FORMATS, as_table
+from airflow_bookmarks.cli.output.values import FORMATS, as_table
 from airflow_bookmarks.cli.verb import print_rows, say
 from airflow_bookmarks.core.errors import BookmarkError, DocumentError, OptionError
 from airflow_bookmarks.core.text.count import counted

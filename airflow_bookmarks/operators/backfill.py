@@ -10,7 +10,7 @@ from airflow.sdk import BaseOperator, BaseOperatorLink, Context
 
 from airflow_bookmarks.airflow_compat import AirflowFailException
 from airflow_bookmarks.cli.backfill import plan_in_lines
-from airflow_bookmarks.cli.change import WARNING
+from airflow_bookmarks.cli.output.values import WARNING
 from airflow_bookmarks.core.errors import (
     JobUnknownError,
     NameInvalidError,
@@ -25,7 +25,7 @@ from airflow_bookmarks.hooks.connection import DEFAULT_CONNECTION
 from airflow_bookmarks.lifecycle.backfill.carry_out import carry_out
 from airflow_bookmarks.lifecycle.backfill.plan import BackfillPlan, plan_backfill, roots_at
 from airflow_bookmarks.links.bookmark import BookmarkLink
-from airflow_bookmarks.operators.change_series import ChangeSeries, change_of
+from airflow_bookmarks.operators.changes.series import ChangeSeries, change_of
 
 if TYPE_CHECKING:
     from airflow_bookmarks.store.bookmark_store import BookmarkStore

@@ -2,7 +2,7 @@
 line and the page, because it is the same code: `lifecycle.changes.change` makes the change,
 `lifecycle.changes.approval` files the request.
 
-A change is made once for a series of tries (`operators.change_series`). A try that was taken for dead can change the
+A change is made once for a series of tries (`operators.changes.series`). A try that was taken for dead can change the
 job only at the version that it saw, so two tries can't both succeed.
 """
 
@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from airflow.sdk import BaseOperator, BaseOperatorLink, Context, XComArg
 
 from airflow_bookmarks.airflow_compat import AirflowFailException
-from airflow_bookmarks.cli.change import WARNING, in_lines
+from airflow_bookmarks.cli.output.change_preview import in_lines
+from airflow_bookmarks.cli.output.values import WARNING
 from airflow_bookmarks.core.errors import (
     ApprovalError,
     ChangedMeanwhileError,
@@ -34,7 +35,7 @@ from airflow_bookmarks.core.rules.shard import shard_name
 from airflow_bookmarks.core.text.instant import to_text
 from airflow_bookmarks.hooks.bookmark import BookmarkHook
 from airflow_bookmarks.hooks.connection import DEFAULT_CONNECTION
-from airflow_bookmarks.lifecycle.changes.approval import Request, request, requests
+from airflow_bookmarks.lifecycle.changes.approval import request
 from airflow_bookmarks.lifecycle.changes.change import Change, apply
 from airflow_bookmarks.lifecycle.changes.naming import key_of
 from airflow_bookmarks.lifecycle.changes.preview import preview
@@ -47,7 +48,8 @@ from airflow_bookmarks.lifecycle.changes.sharded_change import (
 from airflow_bookmarks.lifecycle.history.point import WATERMARK, resolve_point
 from airflow_bookmarks.lifecycle.history.shards import shards_of
 from airflow_bookmarks.links.bookmark import BookmarkLink
-from airflow_bookmarks.operators.change_series import ChangeSeries, change_of
+from airflow_bookmarks.operators.changes.arguments import given, names_of, time_of, version_of
+from airflow_bookmarks.operators.changes.series import ChangeSeries, as_asked, change_of, request_of
 
 if TYPE_CHECKING:
     from airflow_bookmarks.core.head import Head
@@ -71,9 +73,6 @@ _FINAL = (
 )
 _RACES = 5
 _SHOWN_RUNS = 100  # of a preview: a job may have a hundred thousand, and an XCom is a row in Airflow's database
-
-
-# ---- the operators
 
 
 class BookmarkChangeOperator(BaseOperator):
@@ -170,7 +169,7 @@ class BookmarkChangeOperator(BaseOperator):
 
     def _execute(self, hook: BookmarkHook, context: Context) -> dict[str, Any]:
         if not self.is_dry_run or self.reason is not None:  # what would refuse the change, refuses its preview
-            check_reason("a change", _given("reason", self.reason))
+            check_reason("a change", given("reason", self.reason))
         store = hook.get_conn()
         job = key_of(store, check_name("job", self.job))
         if shards := shards_of(store, job):
@@ -178,7 +177,7 @@ class BookmarkChangeOperator(BaseOperator):
         head = store.head(job)
         if self.is_dry_run:
             return self._look(hook, job, self.build_change(store, job, head))
-        expected = _version(job, self.expected_version)
+        expected = version_of(job, self.expected_version)
         series = ChangeSeries.of(context, self.retries or 0)
         races = 0
         while True:
@@ -204,7 +203,7 @@ class BookmarkChangeOperator(BaseOperator):
             return {"job": job, "change": change.kind, "changed": False, "preview": seen}
         series = ChangeSeries.of(context, self.retries or 0)
         done = [shard for shard in shards if change_of(store, shard, series) is not None]
-        expected = _version(job, self.expected_version)
+        expected = version_of(job, self.expected_version)
         version = seen["version"] if expected is None else expected + len(done)
         terms = ChangeAudit(reason=self.reason, who=series.mark, force=self.force, expected_version=version)
         changed = change_shards(store, job, shards, change, done=done, **terms)
@@ -221,7 +220,7 @@ class BookmarkChangeOperator(BaseOperator):
         store = hook.get_conn()
         # Read the head before the events: an event that comes after that moves the version, and the change is refused.
         head = store.head(job)
-        made = change_of(store, job, series) or _requested(store, job, series)
+        made = change_of(store, job, series) or request_of(store, job, series)
         if made is not None:
             return made
         change = self.build_change(store, job, head)
@@ -261,7 +260,7 @@ class BookmarkChangeOperator(BaseOperator):
         store = hook.get_conn()
         who = present_identity(store, hook.credentials_environment())
         reason = f"{self.reason} [{series.mark}]"
-        return _as_asked(request(store, job, change, reason=reason, who=who, expected_version=version))
+        return as_asked(request(store, job, change, reason=reason, who=who, expected_version=version))
 
 
 class BookmarkResetOperator(BookmarkChangeOperator):
@@ -290,7 +289,7 @@ class BookmarkResetOperator(BookmarkChangeOperator):
 
     def build_shards_change(self, job: str) -> Change:
         """Return the reset, which is the same of a sharded job."""
-        return Change("reset", contexts=_names(self.contexts), clean=self.clean)
+        return Change("reset", contexts=names_of(self.contexts), clean=self.clean)
 
 
 class BookmarkRewindOperator(BookmarkChangeOperator):
@@ -328,10 +327,10 @@ class BookmarkRewindOperator(BookmarkChangeOperator):
         self.to_watermark = to_watermark
         self.contexts = contexts
         self.clean = clean
-        given = [name for name in self._points if getattr(self, name) is not None]
-        if len(given) != 1:
+        points = [name for name in self._points if getattr(self, name) is not None]
+        if len(points) != 1:
             raise OptionError(
-                f"{' and '.join(given) or 'none of them'} given: a rewind takes exactly one of "
+                f"{' and '.join(points) or 'none of them'} given: a rewind takes exactly one of "
                 f"{', '.join(self._points)}. Nothing was changed. Back to the beginning is a reset."
             )
 
@@ -341,18 +340,18 @@ class BookmarkRewindOperator(BookmarkChangeOperator):
         kept = resolve_point(store, job, head, point)
         if str(kept.key.number) != point:
             log.info("bookmark %s: %r is run %d (%s)", job, point, kept.key.number, kept.committed_at)
-        return Change("rewind", to_run=str(kept.key.number), contexts=_names(self.contexts), clean=self.clean)
+        return Change("rewind", to_run=str(kept.key.number), contexts=names_of(self.contexts), clean=self.clean)
 
     def build_shards_change(self, job: str) -> Change:
         """Return the rewind to a point, which is a run of its own in each shard."""
-        return Change("rewind", to_run=self._point(), contexts=_names(self.contexts), clean=self.clean)
+        return Change("rewind", to_run=self._point(), contexts=names_of(self.contexts), clean=self.clean)
 
     def _point(self) -> str:
         if self.to_run is not None:
-            return _given("to_run", self.to_run)
+            return given("to_run", self.to_run)
         if self.to_watermark is not None:
-            return f"{WATERMARK}{_given('to_watermark', self.to_watermark)}"
-        return to_text(_time(self.to_time))
+            return f"{WATERMARK}{given('to_watermark', self.to_watermark)}"
+        return to_text(time_of(self.to_time))
 
 
 class BookmarkSetOperator(BookmarkChangeOperator):
@@ -378,7 +377,7 @@ class BookmarkSetOperator(BookmarkChangeOperator):
 
     def build_change(self, store: BookmarkStore, job: str, head: Head) -> Change:
         """Return the set."""
-        return Change("set", ctx=_given("ctx", self.ctx), value=_given("value", self.value))
+        return Change("set", ctx=given("ctx", self.ctx), value=given("value", self.value))
 
 
 class BookmarkSetStateOperator(BookmarkChangeOperator):
@@ -403,7 +402,7 @@ class BookmarkSetStateOperator(BookmarkChangeOperator):
 
     def build_change(self, store: BookmarkStore, job: str, head: Head) -> Change:
         """Return the change."""
-        state = _given("state", self.state)
+        state = given("state", self.state)
         return Change(SET_STATE, state=state, value=state_text(state, self.value))
 
 
@@ -440,9 +439,9 @@ class BookmarkRelocateOperator(BookmarkChangeOperator):
         """Return the relocation."""
         return Change(
             "relocate",
-            ctx=_given("ctx", self.ctx),
-            from_root=_given("from_root", self.from_root),
-            to_root=_given("to_root", self.to_root),
+            ctx=given("ctx", self.ctx),
+            from_root=given("from_root", self.from_root),
+            to_root=given("to_root", self.to_root),
             unverified=self.unverified,
         )
 
@@ -468,7 +467,7 @@ class BookmarkRenameContextOperator(BookmarkChangeOperator):
 
     def build_change(self, store: BookmarkStore, job: str, head: Head) -> Change:
         """Return the renaming."""
-        return Change("rename-context", ctx=_given("ctx", self.ctx), to_ctx=_given("to_ctx", self.to_ctx))
+        return Change("rename-context", ctx=given("ctx", self.ctx), to_ctx=given("to_ctx", self.to_ctx))
 
 
 class BookmarkUndoOperator(BookmarkChangeOperator):
@@ -485,90 +484,8 @@ class BookmarkUndoOperator(BookmarkChangeOperator):
         return Change("undo")
 
 
-# ---- what an earlier try did
-
-
-def _requested(store: BookmarkStore, job: str, series: ChangeSeries) -> dict[str, Any] | None:
-    """Return what a try of this series asked for; None where none did."""
-    for asked in requests(store, job, with_closed=True):
-        if series.has(asked.why.rpartition("[")[2].removesuffix("]")):
-            log.info("bookmark %s: this task has filed request %s, which is %s", job, asked.id, asked.state)
-            return _as_asked(asked)
-    return None
-
-
-def _as_asked(asked: Request) -> dict[str, Any]:
-    row = asked.as_dict()
-    return {
-        "job": asked.job,
-        "change": asked.change.kind,
-        "changed": False,
-        "request": asked.id,
-        "state": asked.state,
-        "valid_until": row["valid_until"],
-        "preview": row["preview"],
-    }
-
-
-# ---- what a user may say
-
-
 def _shown(seen: Mapping[str, Any]) -> dict[str, Any]:
     """Return a preview that is small enough for an XCom: of the undone runs the first hundred."""
     if "by_shard" in seen:
         return {**seen, "by_shard": {shard: _shown(each) for shard, each in seen["by_shard"].items()}}
     return {**seen, "undone_runs": seen["undone_runs"][:_SHOWN_RUNS]}
-
-
-def _given(name: str, value: Any) -> str:
-    """Return a value as text.
-
-    Raises:
-        OptionError: it is empty, or what a template makes of None: never taken for "not given", which would be another
-            change than the one that is meant.
-    """
-    text = str(value).strip()
-    if value is None or text in ("", "None"):
-        raise OptionError(f"{name}={value!r}: its template gave nothing. Nothing was read or changed.")
-    return text
-
-
-def _version(job: str, value: Any) -> int | None:
-    if value is None:
-        return None
-    if isinstance(value, Mapping):
-        if value.get("job") != job:
-            raise OptionError(
-                f"expected_version= is a preview of job {value.get('job')!r}, and {job!r} is to be changed. Nothing "
-                "was changed."
-            )
-        value = value.get("version")
-    text = _given("expected_version", value)
-    if not (text.isascii() and text.isdigit()):
-        raise OptionError(
-            f"expected_version={value!r}: expected a number, as a preview has it under 'version'. Nothing was read or "
-            "changed."
-        )
-    return int(text)
-
-
-def _time(value: datetime | str | None) -> datetime:
-    text = _given("to_time", value)
-    try:
-        time = value if isinstance(value, datetime) else datetime.fromisoformat(text)
-    except ValueError as error:
-        raise OptionError(f"to_time={value!r} is no ISO 8601 time. Nothing was read or changed.") from error
-    if time.tzinfo is None:
-        raise OptionError(
-            f"to_time={value!r} is a time without a zone. Nothing was read or changed. Write it as "
-            "2013-01-31T12:00:00Z."
-        )
-    return time
-
-
-def _names(contexts: Any) -> tuple[str, ...] | None:
-    if contexts is None:
-        return None
-    if isinstance(contexts, str):
-        raise OptionError(f"contexts={contexts!r}: expected a list of names. Nothing was read or changed.")
-    return tuple(_given("contexts", name) for name in contexts)

@@ -20,7 +20,7 @@ import pytest
 
 from airflow_bookmarks.cli import airflow_commands, main
 from airflow_bookmarks.cli.command import STORE_VARIABLE, VERBS
-from airflow_bookmarks.cli.output import as_list
+from airflow_bookmarks.cli.output.values import as_list
 from airflow_bookmarks.store.bookmark_store import BookmarkStore, open_store
 from tests.airflow.compat import needs_provider_commands
 from tests.lifecycle.shop import Shop

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from airflow_bookmarks.cli import main
-from airflow_bookmarks.cli.change import in_lines
-from airflow_bookmarks.cli.output import as_table
+from airflow_bookmarks.cli.output.change_preview import in_lines
+from airflow_bookmarks.cli.output.values import as_table
 from airflow_bookmarks.core.errors import LookFailedError, NameInvalidError, OptionError, SourceError
 from airflow_bookmarks.core.job import check_name, check_run_id
 from airflow_bookmarks.core.ledger.quarantine import QuarantinedFile

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from airflow_bookmarks.cli.output.change_preview import in_lines
 from airflow_bookmarks.core.errors import (
     ChangedMeanwhileError,
     JobUnknownError,
@@ -52,6 +53,15 @@ def sharded(shop: Shop) -> tuple[Task, Counter[str]]:
     task = Task(shop)
     put(shop, [f"f{i}" for i in range(40)])
     return task, Counter(task.run(RANGE))
+
+
+def test_lines_of_a_preview_are_escaped(shop: Shop) -> None:
+    sharded(shop)
+    seen = preview_job(shop.store, JOB, RESET).as_dict()
+    seen |= {"consumers": {"report\x1b[2J\nbookmark copy: reset": 1}, "holders": {NAMES[0]: "/a\u202eb"}}
+    lines = in_lines("test", seen, RESET)
+    assert any("report" in line for line in lines)
+    assert all(line.isprintable() for line in lines)
 
 
 def kinds(shop: Shop, number: int) -> list[str]:

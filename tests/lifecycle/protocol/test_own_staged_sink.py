@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from airflow_bookmarks.cli.change import in_lines
+from airflow_bookmarks.cli.output.change_preview import in_lines
 from airflow_bookmarks.core.errors import (
     ChangeRefusedError,
     CleanRefusedError,

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from airflow_bookmarks.cli import main
-from airflow_bookmarks.cli.change import in_lines
+from airflow_bookmarks.cli.output.change_preview import in_lines
 from airflow_bookmarks.core.database import catalog
 from airflow_bookmarks.core.database.sink_table import SinkTable
 from airflow_bookmarks.core.database.upsert import Upsert

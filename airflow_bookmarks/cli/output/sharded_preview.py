@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from airflow_bookmarks.cli.output import amount, in_words
+from airflow_bookmarks.cli.output.values import amount, in_words
 from airflow_bookmarks.core.text.count import counted
 
 if TYPE_CHECKING:
@@ -34,16 +34,22 @@ def sharded_lines(namespace: str, seen: Mapping[str, Any], change: Change) -> li
     removed = removed_in_words(seen)
     if removed:
         lines.append(f"  removed by the next run of each shard: {removed}; there is no undo after that")
-    left = seen["files_left_by_undone_runs"]
-    if left is None:
-        lines.append("  not known: what runs that were undone earlier have left in their targets")
-    elif left:
-        also = "removed with them" if change.clean else "a reset or rewind with clean removes them too"
-        lines.append(f"  still in a target, from runs that were undone earlier: {counted(left, 'file')}; {also}")
+    lines += left_in_lines(seen, change)
     lines += twice_in_lines(seen)
     lines += [f"  consumer {name} has read up to run {number}" for name, number in seen["consumers"].items()]
     lines += [f"  {shard} is held by {holder!r}" for shard, holder in seen["holders"].items()]
     return lines
+
+
+def left_in_lines(seen: Mapping[str, Any], change: Change) -> list[str]:
+    """Say what runs that were undone before left in their targets."""
+    left = seen.get("files_left_by_undone_runs", 0)
+    if left == 0:
+        return []
+    if left is None:
+        return ["  not known: what runs that were undone earlier have left in their targets"]
+    also = "removed with them" if change.clean else "a reset or rewind with clean removes them too"
+    return [f"  still in a target, from runs that were undone earlier: {counted(left, 'file')}; {also}"]
 
 
 def twice_in_lines(seen: Mapping[str, Any]) -> list[str]:

@@ -18,12 +18,14 @@ from typing import TYPE_CHECKING, Any
 from airflow_bookmarks.core.job import airflow_run_id
 from airflow_bookmarks.core.text.identity import Signature
 from airflow_bookmarks.core.text.instant import to_text
+from airflow_bookmarks.lifecycle.changes.approval import requests
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from airflow.sdk import Context
 
+    from airflow_bookmarks.lifecycle.changes.approval import Request
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
 
 log = logging.getLogger(__name__)
@@ -84,4 +86,27 @@ def change_of(store: BookmarkStore, job: str, series: ChangeSeries) -> dict[str,
         "version": {"before": found["version_before"], "after": found["version_before"] + 1},
         "watermarks": {ctx: {"before": before.get(ctx), "after": after.get(ctx)} for ctx in sorted({*before, *after})},
         "changed": True,
+    }
+
+
+def request_of(store: BookmarkStore, job: str, series: ChangeSeries) -> dict[str, Any] | None:
+    """Return what a try of this series asked for; None where none did."""
+    for asked in requests(store, job, with_closed=True):
+        if series.has(asked.why.rpartition("[")[2].removesuffix("]")):
+            log.info("bookmark %s: this task has filed request %s, which is %s", job, asked.id, asked.state)
+            return as_asked(asked)
+    return None
+
+
+def as_asked(asked: Request) -> dict[str, Any]:
+    """Return a request as the result of a task: the job is not changed yet."""
+    row = asked.as_dict()
+    return {
+        "job": asked.job,
+        "change": asked.change.kind,
+        "changed": False,
+        "request": asked.id,
+        "state": asked.state,
+        "valid_until": row["valid_until"],
+        "preview": row["preview"],
     }

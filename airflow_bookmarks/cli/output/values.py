@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
 FORMATS = ("table", "json")
+WARNING = "WARNING"  # begins a line that says what is lost
 _GAP = "  "
 
 

@@ -1,0 +1,1 @@
+"""What the command line prints: values, tables, and what a change would do."""

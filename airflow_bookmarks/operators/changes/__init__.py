@@ -1,0 +1,1 @@
+"""The common part of operators that change where a job stands: their arguments, and the tries of their tasks."""
