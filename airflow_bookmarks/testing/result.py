@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias, overload
 from airflow_bookmarks.core.amount import FILES, Amount
 from airflow_bookmarks.core.files.file_list import decode_moves
 from airflow_bookmarks.lifecycle.inspect.runs import kinds_of
-from airflow_bookmarks.lifecycle.state.summary import Summary, joined
+from airflow_bookmarks.lifecycle.state.summary import Summary
+from airflow_bookmarks.lifecycle.state.summary_sums import joined
 from airflow_bookmarks.sources.registry import UNNAMED, files_in
 from airflow_bookmarks.store.codec.item import payload_of
 

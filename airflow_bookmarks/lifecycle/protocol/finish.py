@@ -17,7 +17,8 @@ from airflow_bookmarks.core.head import busy_error
 from airflow_bookmarks.core.rules.territory import Territory
 from airflow_bookmarks.lifecycle.protocol.publish import publish_run, sweep_after_mark
 from airflow_bookmarks.lifecycle.protocol.recover import check_known_sinks
-from airflow_bookmarks.lifecycle.state.summary import Summary, batches_until, joined
+from airflow_bookmarks.lifecycle.state.summary import Summary, batches_until
+from airflow_bookmarks.lifecycle.state.summary_sums import joined
 from airflow_bookmarks.sinks.registry import SINKS
 
 if TYPE_CHECKING:

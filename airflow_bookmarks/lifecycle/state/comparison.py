@@ -8,7 +8,8 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 from airflow_bookmarks.core.amount import Amount
-from airflow_bookmarks.lifecycle.state.summary import Summary, joined
+from airflow_bookmarks.lifecycle.state.summary import Summary
+from airflow_bookmarks.lifecycle.state.summary_sums import joined
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

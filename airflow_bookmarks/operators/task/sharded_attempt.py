@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from airflow_bookmarks.core.errors import BookmarkError, ChangeRefusedError, NotCommittedError
 from airflow_bookmarks.core.rules.shard import shard_name
-from airflow_bookmarks.core.selection.reason import OTHER_SHARDS
-from airflow_bookmarks.core.text.count import READ_AGAIN, replaced_in_all
 from airflow_bookmarks.lifecycle.protocol.finish import ExecutionOutcome, finish, outcome, side_summary
 from airflow_bookmarks.lifecycle.state.partitions_left import joined
-from airflow_bookmarks.lifecycle.state.summary import Summary
+from airflow_bookmarks.lifecycle.state.summary_sums import joined_shards
 
 if TYPE_CHECKING:
     from airflow_bookmarks.core.job import RunIdentity
     from airflow_bookmarks.core.rules.shard import ShardShare
     from airflow_bookmarks.lifecycle.protocol.lease import RunEnvironment
     from airflow_bookmarks.lifecycle.state.partitions_left import PartitionsLeft
+    from airflow_bookmarks.lifecycle.state.summary import Summary
     from airflow_bookmarks.operators.task.attempt import Attempt
     from airflow_bookmarks.operators.task.task_config import OnClear, OnConflict
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
@@ -62,8 +60,8 @@ class ShardedAttempt:
         """
         if not self.whole.is_retry:
             return None
-        made = [self._made(part) for part in self.parts]
-        return self._summary([summary for summary in made if summary is not None]) if None not in made else None
+        made = [summary for part in self.parts if (summary := self._made(part)) is not None]
+        return joined_shards(self.job, made) if len(made) == len(self.share.numbers) else None
 
     def cleared(self, on_clear: OnClear) -> tuple[int | None, Summary | None]:
         """Say what becomes of a try whose task was cleared after shards were finished: the summary to return, if any.
@@ -82,7 +80,7 @@ class ShardedAttempt:
                 f"Set bookmark_on_clear='skip', or rewind the shards ({before[0].job!r} ...), whose next runs then "
                 "read that input again."
             )
-        return None, self._summary(before) if len(before) == len(self.share.numbers) else None
+        return None, joined_shards(self.job, before) if len(before) == len(self.share.numbers) else None
 
     def check_free(self, on_conflict: OnConflict) -> None:
         """Make sure that this try may begin with each of its shards; raises as `Attempt.check_free` does."""
@@ -109,7 +107,7 @@ class ShardedAttempt:
                 f"published, the others are as before and are read again. Does the script loop over "
                 f"BookmarkedJob(spark).shards()? The first that is missing: {missing[0]}"
             ) from missing[0]
-        return self._summary(made)
+        return joined_shards(self.job, made)
 
     def settle(self, error: Exception, exit_code: int | None = None) -> Summary | None:
         """Say what became of the shards after Spark failed; return the summary if all of them are published.
@@ -126,7 +124,7 @@ class ShardedAttempt:
             return None
         if len(made) == len(self.share.numbers):
             log.warning("bookmark %s: Spark failed after all shards were committed; the task succeeds", self.job)
-            return self._summary(made)
+            return joined_shards(self.job, made)
         error.add_note(
             f"bookmark {self.job}: {len(made)} of {len(self.share.numbers)} virtual shards are committed and "
             "published; a retry reads the rest."
@@ -145,7 +143,7 @@ class ShardedAttempt:
     def side_summary(self, option: str) -> Summary:
         """Return what the pause or disable runs of the shards did."""
         made = [side_summary(self.store, part.job, self.identity, option) for part in self.parts]
-        return replace(self._summary(made), option=option)
+        return replace(joined_shards(self.job, made), option=option)
 
     def _made(self, part: Attempt) -> Summary | None:
         """Return what this series of tries committed for a shard, published if it was not; None: nothing."""
@@ -160,54 +158,3 @@ class ShardedAttempt:
         if execution is None or part.has_begun(execution):
             return None
         return part.cleared("skip")[1]
-
-    def _summary(self, made: Sequence[Summary]) -> Summary:
-        """Return the sums over the shards under the name of the job; run numbers and watermarks are those of shards."""
-        return Summary(
-            job=self.job,
-            namespace=self.store.namespace,
-            run_id=self.identity.run_id,
-            option=made[0].option,
-            is_empty=all(summary.is_empty for summary in made),
-            is_published=all(summary.is_published for summary in made),
-            contexts=_merged([summary.contexts for summary in made], _context),
-            outputs=_merged([summary.outputs for summary in made], _output),
-            seconds=_seconds(made),
-        )
-
-
-def _merged(parts: Sequence[Mapping[str, Mapping[str, Any]]], merge: Any) -> dict[str, Mapping[str, Any]]:
-    names = dict.fromkeys(name for part in parts for name in part)
-    return {name: merge([part[name] for part in parts if name in part]) for name in names}
-
-
-def _sums(figures: Sequence[Mapping[str, Any]], keys: Sequence[str] = ("rows", "files", "bytes")) -> dict[str, Any]:
-    """Return the sum of each count; None where one of them is not known."""
-    columns = {key: [each.get(key) for each in figures] for key in keys}
-    return {key: None if None in numbers else sum(numbers) for key, numbers in columns.items()}
-
-
-def _output(figures: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    return {**_sums(figures), **replaced_in_all(figures)}
-
-
-def _context(figures: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    skipped: dict[str, int] = {}
-    for each in figures:
-        for reason, count in (each.get("skipped") or {}).items():
-            if reason != OTHER_SHARDS:
-                skipped[reason] = skipped.get(reason, 0) + count
-    listed = [each["listed"] for each in figures if each.get("listed") is not None]
-    return {
-        **_sums(figures, ("files", "bytes", "rows", "known", READ_AGAIN)),
-        "listed": max(listed, default=None),  # the shards share one listing
-        "skipped": skipped,
-        **next(({"gaps": each["gaps"]} for each in reversed(figures) if "gaps" in each), {}),
-        "watermark_from": None,
-        "watermark_to": None,
-    }
-
-
-def _seconds(made: Sequence[Summary]) -> dict[str, str]:
-    steps = dict.fromkeys(step for summary in made for step in summary.seconds)
-    return {step: f"{sum(float(summary.seconds.get(step, 0)) for summary in made):.3f}" for step in steps}

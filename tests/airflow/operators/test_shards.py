@@ -37,10 +37,12 @@ JOB = "shop.copy"
 RUN_ID = "shop/manual__1/copy/0"
 
 
-def drive(shop: Shop, number: int, attempt: int = 1, run_id: str = RUN_ID) -> None:
+def drive(shop: Shop, number: int, attempt: int = 1, run_id: str = RUN_ID, left_out: int = 0) -> None:
     """Make the run of a virtual shard, as a driver does."""
     run = ActiveRun.begin(shop.store, shard_name(JOB, number), RunIdentity(run_id, attempt), RunEnvironment())
     run.plan("raw", FileSource(FILES, [str(shop.raw)], shard=VirtualShard(number)))
+    if left_out:
+        run.count_left_out("clean", "no id", left_out)
     run.commit()
 
 
@@ -68,6 +70,12 @@ def test_counts_are_those_of_all_its_shards(world: World) -> None:
         drive(world.shop, number)
     figures = tried(world.shop, share="0:64").finish().contexts["raw"]
     assert (figures["files"], figures["listed"], figures["known"], figures["skipped"]) == (30, 30, 0, {})
+
+
+def test_what_the_steps_of_its_shards_left_out_is_added_up(world: World) -> None:
+    for number, left_out in enumerate((3, 0, 4)):
+        drive(world.shop, number, left_out=left_out)
+    assert tried(world.shop).finish().left_out == {"clean": {"no id": 7}}
 
 
 def test_script_that_leaves_a_shard_out_fails_the_task(world: World) -> None:
