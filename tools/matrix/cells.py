@@ -164,7 +164,7 @@ CELLS: tuple[Cell, ...] = (
         row="3.5",
         column="oldest boto3 and numpy",
         python="3.11",
-        requirements=(*_DRIVER_TESTS, "pyspark"),
+        requirements=(*_DRIVER_TESTS, "pyspark", "deltalake"),  # it writes the tables that are read without Spark
         tests=_DRIVER,
         overrides=("pyspark[connect]==3.5.9", *_WITH_3_5, *_OLDEST),
     ),

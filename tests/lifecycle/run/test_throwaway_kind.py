@@ -37,9 +37,6 @@ from airflow_bookmarks.lifecycle.run.empty import commit_empty
 from airflow_bookmarks.lifecycle.run.session import RunSession
 from airflow_bookmarks.lifecycle.state.positions import shown
 from airflow_bookmarks.lifecycle.state.summary import Summary
-from airflow_bookmarks.plugin.presenters.bookmark import context_rows
-from airflow_bookmarks.plugin.schemas.pending import Pending
-from airflow_bookmarks.plugin.schemas.responses import LagRow, RunRow
 from airflow_bookmarks.sources.passed_over import PassedOver
 from airflow_bookmarks.sources.registry import registered
 from airflow_bookmarks.sources.source import PlanInput
@@ -428,6 +425,11 @@ def test_command_line_shows_where_it_stands(table: str, tmp_path: Path, capsys: 
 
 
 def test_page_is_told_of_its_unit(shop: Shop, table: str) -> None:
+    pytest.importorskip("airflow", reason="no Airflow, which the page is a part of")
+    from airflow_bookmarks.plugin.presenters.bookmark import context_rows
+    from airflow_bookmarks.plugin.schemas.pending import Pending
+    from airflow_bookmarks.plugin.schemas.responses import LagRow, RunRow
+
     enabled(shop, table)
     put(table, 4)
     told = Pending(**pending(shop.store, JOB).as_dict())
