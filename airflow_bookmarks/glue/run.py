@@ -3,6 +3,7 @@
 no init      reads are whole and writes are direct; commit warns
 init         the run of a job: contexts are read by bookmark, with enable writes are staged
 failed init  its error is kept, and each later read with a context, write, purge or commit raises it again
+failed read  of what was planned, or write: with enable there is no commit, even if the script catches the error
 commit       the run is over; another init begins the next one
 exit         a run that is not committed is aborted, and the log names it
 """
@@ -14,7 +15,7 @@ import logging
 import threading
 import uuid
 from collections import Counter
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -25,6 +26,7 @@ from airflow_bookmarks.core.errors import BookmarkError, MisuseError
 from airflow_bookmarks.core.option import Option
 from airflow_bookmarks.core.text.cause import cause_of
 from airflow_bookmarks.glue.errors import DROPPED_RECORDS, ERROR_RECORDS
+from airflow_bookmarks.glue.failures import CaughtFailures
 from airflow_bookmarks.glue.names import name_of
 from airflow_bookmarks.glue.scratch import scratch_folder
 from airflow_bookmarks.glue.settings import RUN_KEY, GlueSettings
@@ -78,6 +80,7 @@ class GlueRun:
         self.counts: Counter[tuple[str, str]] = Counter()
         self.contexts: set[str] = set()
         self._error: BaseException | None = None
+        self._failures = CaughtFailures()
         self._lock = threading.RLock()  # scripts read and write tables in several threads
         self._warned: set[str] = set()
         self._outputs: dict[str, str] = {}
@@ -122,7 +125,11 @@ class GlueRun:
 
         The watermarks that the script has added are written behind the commit. The summary is empty where there is no
         store to record it in.
+
+        Raises:
+            MisuseError: a frame was not written, whatever the script made of the error.
         """
+        self._failures.check(self.job_name or "")
         self._tell()
         if self.job is not None:
             for (name, ctx), number in self.counts.items():
@@ -161,6 +168,7 @@ class GlueRun:
         self._outputs.clear()
         self._written.clear()
         self._values.clear()
+        self._failures = CaughtFailures()
         self.watermarks = KeptWatermarks(self.state)
 
     # ---- where the run stands
@@ -171,10 +179,15 @@ class GlueRun:
         return tuple(self._outputs)
 
     @property
-    def is_managed(self) -> bool:
-        """Whether writes are staged and purges are part of the commit: with enable, after init, before the commit."""
+    def moves_bookmark(self) -> bool:
+        """Whether the commit moves the bookmark: with enable, after init, before the commit."""
         is_open = self.job is not None and self.is_begun and not self.is_committed
-        return is_open and self.option is Option.ENABLE and self.settings.writes == "managed"
+        return is_open and self.option is Option.ENABLE
+
+    @property
+    def is_managed(self) -> bool:
+        """Whether writes are staged and purges are part of the commit."""
+        return self.moves_bookmark and self.settings.writes == "managed"
 
     @property
     def counts_rows(self) -> bool:
@@ -185,6 +198,16 @@ class GlueRun:
         """Raise the error of a failed init again, so that a script that caught it doesn't work without a bookmark."""
         if self._error is not None:
             raise self._error
+
+    def writing(self, frame: object) -> AbstractContextManager[None]:
+        """Let a failure of the block keep the bookmark from being moved, until the frame is written."""
+        return self._failures.writing(frame) if self.moves_bookmark else nullcontext()
+
+    def reading(self, ctx: str) -> AbstractContextManager[None]:
+        """Let a failure of the block keep the bookmark from being moved, if the block has planned a context."""
+        if self.job is None or not ctx or not self.moves_bookmark:
+            return nullcontext()
+        return self._failures.reading(self.job, self.source_name(ctx))
 
     def note_use(self) -> None:
         """Record that something was read or written since the last commit."""

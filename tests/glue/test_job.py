@@ -10,10 +10,11 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from airflow_bookmarks.core.errors import JobBusyError, MisuseError, OptionError
+from airflow_bookmarks.core.errors import BookmarkError, JobBusyError, MisuseError, OptionError
 from airflow_bookmarks.core.option import Option
 from airflow_bookmarks.glue.arguments import getResolvedOptions
 from airflow_bookmarks.glue.context import GlueContext
+from airflow_bookmarks.glue.dynamic.records import FieldCaseError
 from airflow_bookmarks.glue.job import Job, end_of_process
 from airflow_bookmarks.glue.run import GlueRun, current_run
 from airflow_bookmarks.spark import BookmarkedJob
@@ -294,3 +295,114 @@ def test_pause_run_over_a_window_begins_with_from_and_to(spark: SparkSession, ru
 def test_something_that_is_no_session_is_refused() -> None:
     with pytest.raises(TypeError, match=r"Job\(str\)"):
         Job("spark")
+
+
+# ---- errors that a script catches
+
+
+def _files(folder: Any, **texts: str) -> str:
+    folder.mkdir(exist_ok=True)
+    for name, text in texts.items():
+        (folder / f"{name}.json").write_text(text)
+    return str(folder)
+
+
+def _read(context: GlueContext, path: str, ctx: str = "orders") -> Any:
+    return context.create_dynamic_frame.from_options("file", {"paths": [path]}, "json", transformation_ctx=ctx)
+
+
+@pytest.mark.parametrize(
+    ("options", "fmt", "why"),
+    [
+        ({"path": "{target}"}, "csv", "choice"),
+        ({"path": "{target}", "partitionKeys": ["day"]}, "json", "partitionKeys"),
+        ({"path": "{target}"}, "ion", "ion"),
+        ({}, "json", "path"),
+    ],
+    ids=["choice", "partition", "format", "path"],
+)
+def test_write_that_fails_before_anything_is_staged_blocks_the_commit(
+    spark: SparkSession, uri: str, tmp_path: Any, options: dict[str, Any], fmt: str, why: str
+) -> None:
+    source = _files(tmp_path / "raw", a='{"id": 1}\n{"id": "x"}\n')
+    context, job = GlueContext(spark), Job(spark)
+    given = {key: str(tmp_path / "out") if value == "{target}" else value for key, value in options.items()}
+    job.init("orders", ENABLE)
+    frame = _read(context, source)
+    with pytest.raises((BookmarkError, TypeError)):
+        context.write_dynamic_frame.from_options(frame, "file", given, fmt)
+    with pytest.raises(MisuseError, match=f"a write has failed, and the script went on: .*{why}"):
+        job.commit()
+    end_of_process()
+    job.init("orders", ENABLE)
+    assert _read(context, source).count() == 2
+
+
+def test_write_that_succeeds_when_tried_again_lets_the_run_commit(spark: SparkSession, uri: str, tmp_path: Any) -> None:
+    source = _files(tmp_path / "raw", a='{"id": 1}\n{"id": "x"}\n')
+    context, job = GlueContext(spark), Job(spark)
+    job.init("orders", ENABLE)
+    frame = _read(context, source)
+    with pytest.raises(BookmarkError, match="choice"):
+        context.write_dynamic_frame.from_options(frame, "file", {"path": str(tmp_path / "out")}, "csv")
+    context.write_dynamic_frame.from_options(frame, "file", {"path": str(tmp_path / "out")}, "json")
+    job.commit()
+    assert spark.read.json(str(tmp_path / "out")).count() == 2
+
+
+def test_frame_of_spark_that_is_given_to_a_write_blocks_the_commit(
+    spark: SparkSession, uri: str, tmp_path: Any
+) -> None:
+    context, job = GlueContext(spark), Job(spark)
+    job.init("orders", ENABLE)
+    rows = _read(context, _files(tmp_path / "raw", a='{"id": 1}\n')).toDF()
+    with pytest.raises(TypeError):
+        context.write_dynamic_frame.from_options(rows, "file", {"path": str(tmp_path / "out")}, "json")
+    with pytest.raises(MisuseError, match="a write has failed"):
+        job.commit()
+
+
+def test_read_that_fails_when_it_is_planned_blocks_the_commit(spark: SparkSession, uri: str, tmp_path: Any) -> None:
+    source = _files(tmp_path / "raw", a='{"id": 1}\n{"Id": 2}\n')
+    context, job = GlueContext(spark), Job(spark)
+    job.init("orders", ENABLE)
+    with pytest.raises(FieldCaseError):
+        _read(context, source)
+    with pytest.raises(BookmarkError, match="only in case"):
+        job.commit()
+
+
+def test_source_that_is_missing_lets_the_others_commit(spark: SparkSession, uri: str, tmp_path: Any) -> None:
+    context, job = GlueContext(spark), Job(spark)
+    job.init("orders", ENABLE)
+    with pytest.raises(BookmarkError):
+        _read(context, str(tmp_path / "never"), "never")
+    frame = _read(context, _files(tmp_path / "raw", a='{"id": 1}\n'))
+    context.write_dynamic_frame.from_options(frame, "file", {"path": str(tmp_path / "out")}, "json")
+    job.commit()
+    assert spark.read.json(str(tmp_path / "out")).count() == 1
+
+
+def test_failure_of_a_run_that_moves_no_bookmark_is_the_scripts_own(
+    spark: SparkSession, uri: str, tmp_path: Any
+) -> None:
+    context, job = GlueContext(spark), Job(spark)
+    job.init("orders", {"job_bookmark_option": "job-bookmark-disable"})
+    frame = _read(context, _files(tmp_path / "raw", a='{"id": 1}\n'))
+    with pytest.raises(BookmarkError):
+        context.write_dynamic_frame.from_options(frame, "file", {}, "json")
+    job.commit()
+
+
+@pytest.mark.parametrize("option", ["job-bookmark-disable", "job-bookmark-pause"])
+def test_source_that_changes_during_a_run_fails_no_commit_of_what_is_written_already(
+    spark: SparkSession, uri: str, tmp_path: Any, option: str
+) -> None:
+    source = _files(tmp_path / "raw", a='{"id": 1}\n', b='{"id": 2}\n')
+    context, job = GlueContext(spark), Job(spark)
+    job.init("orders", {"job_bookmark_option": option})
+    frame = _read(context, source)
+    context.write_dynamic_frame.from_options(frame, "file", {"path": str(tmp_path / "out")}, "json")
+    _files(tmp_path / "raw", a='{"id": 1, "name": "replaced"}\n')
+    job.commit()
+    assert spark.read.json(str(tmp_path / "out")).count() == 2

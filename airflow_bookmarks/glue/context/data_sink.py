@@ -55,17 +55,19 @@ class DataSink:
         Raises:
             TypeError: it is none.
         """
-        check_frame(dynamic_frame, "DataSink.writeFrame")
-        return write_options(
-            current_run(self._glue_context.spark_session),
-            dynamic_frame,
-            connection_type=self._type,
-            connection_options=dict(self._options),
-            format=self._format,
-            format_options=dict(self._format_options),
-            transformation_ctx=self._ctx,
-            catalog_table=self._catalog,
-        )
+        run = current_run(self._glue_context.spark_session)
+        with run.writing(dynamic_frame):
+            check_frame(dynamic_frame, "DataSink.writeFrame")
+            return write_options(
+                run,
+                dynamic_frame,
+                connection_type=self._type,
+                connection_options=dict(self._options),
+                format=self._format,
+                format_options=dict(self._format_options),
+                transformation_ctx=self._ctx,
+                catalog_table=self._catalog,
+            )
 
     def writeDataFrame(self, data_frame: DataFrame, glue_context: Any = None, info: str = "") -> DataFrame:
         """Write a DataFrame of Spark, and return it."""

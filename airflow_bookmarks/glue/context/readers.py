@@ -70,18 +70,19 @@ class DynamicFrameReader:
             EntityNotFoundError: there is no such table.
         """
         database = one_database(database, kwargs.pop("name_space", None))
-        return read_catalog(
-            self._run,
-            database=database,
-            table_name=required("table_name", table_name),
-            redshift_tmp_dir=redshift_tmp_dir,
-            transformation_ctx=transformation_ctx,
-            push_down_predicate=push_down_predicate,
-            additional_options=dict(additional_options or {}),
-            catalog_id=catalog_id,
-            glue_ctx=self._glue_context,
-            **kwargs,
-        )
+        with self._run.reading(transformation_ctx):
+            return read_catalog(
+                self._run,
+                database=database,
+                table_name=required("table_name", table_name),
+                redshift_tmp_dir=redshift_tmp_dir,
+                transformation_ctx=transformation_ctx,
+                push_down_predicate=push_down_predicate,
+                additional_options=dict(additional_options or {}),
+                catalog_id=catalog_id,
+                glue_ctx=self._glue_context,
+                **kwargs,
+            )
 
     def from_options(
         self,
@@ -106,17 +107,18 @@ class DynamicFrameReader:
         Raises:
             GlueUnsupportedError: the connection type or format is out of reach.
         """
-        return read_options(
-            self._run,
-            connection_type=connection_type,
-            connection_options=dict(connection_options or {}),
-            format=format,
-            format_options=dict(format_options or {}),
-            transformation_ctx=transformation_ctx,
-            push_down_predicate=push_down_predicate,
-            glue_ctx=self._glue_context,
-            **kwargs,
-        )
+        with self._run.reading(transformation_ctx):
+            return read_options(
+                self._run,
+                connection_type=connection_type,
+                connection_options=dict(connection_options or {}),
+                format=format,
+                format_options=dict(format_options or {}),
+                transformation_ctx=transformation_ctx,
+                push_down_predicate=push_down_predicate,
+                glue_ctx=self._glue_context,
+                **kwargs,
+            )
 
     def from_rdd(
         self,

@@ -69,16 +69,17 @@ class DynamicFrameWriter:
                     one, connection_type, _named(options, name), format, format_options, transformation_ctx
                 )
             return frame
-        check_frame(frame, "write_dynamic_frame.from_options")
-        return write_options(
-            self._run,
-            frame,
-            connection_type=connection_type,
-            connection_options=options,
-            format=format,
-            format_options=dict(format_options or {}),
-            transformation_ctx=transformation_ctx,
-        )
+        with self._run.writing(frame):
+            check_frame(frame, "write_dynamic_frame.from_options")
+            return write_options(
+                self._run,
+                frame,
+                connection_type=connection_type,
+                connection_options=options,
+                format=format,
+                format_options=dict(format_options or {}),
+                transformation_ctx=transformation_ctx,
+            )
 
     def from_catalog(
         self,
@@ -99,17 +100,18 @@ class DynamicFrameWriter:
         """
         database = one_database(database, kwargs.pop("name_space", None))
         self._run.warn_of_unknown("write_dynamic_frame.from_catalog", kwargs)
-        check_frame(frame, "write_dynamic_frame.from_catalog")
-        return write_catalog(
-            self._run,
-            frame,
-            database=database,
-            table_name=required("table_name", table_name),
-            redshift_tmp_dir=redshift_tmp_dir,
-            transformation_ctx=transformation_ctx,
-            additional_options=dict(additional_options or {}),
-            catalog_id=catalog_id,
-        )
+        with self._run.writing(frame):
+            check_frame(frame, "write_dynamic_frame.from_catalog")
+            return write_catalog(
+                self._run,
+                frame,
+                database=database,
+                table_name=required("table_name", table_name),
+                redshift_tmp_dir=redshift_tmp_dir,
+                transformation_ctx=transformation_ctx,
+                additional_options=dict(additional_options or {}),
+                catalog_id=catalog_id,
+            )
 
     def from_jdbc_conf(
         self,
@@ -127,16 +129,17 @@ class DynamicFrameWriter:
             EntityNotFoundError: there is no such connection.
         """
         self._run.warn_of_unknown("write_dynamic_frame.from_jdbc_conf", kwargs)
-        check_frame(frame, "write_dynamic_frame.from_jdbc_conf")
-        write_jdbc_conf(
-            self._run,
-            frame,
-            catalog_connection=catalog_connection,
-            connection_options=dict(connection_options or {}),
-            redshift_tmp_dir=redshift_tmp_dir,
-            transformation_ctx=transformation_ctx,
-            catalog_id=catalog_id,
-        )
+        with self._run.writing(frame):
+            check_frame(frame, "write_dynamic_frame.from_jdbc_conf")
+            write_jdbc_conf(
+                self._run,
+                frame,
+                catalog_connection=catalog_connection,
+                connection_options=dict(connection_options or {}),
+                redshift_tmp_dir=redshift_tmp_dir,
+                transformation_ctx=transformation_ctx,
+                catalog_id=catalog_id,
+            )
 
 
 def _named(options: Mapping[str, Any], name: str) -> dict[str, Any]:

@@ -96,6 +96,8 @@ class FileRead:
         reader = job.read(name, on_schema_change="accept", on_source_change="keep", count_rows=run.counts_rows).files(
             # S3 always has etags; elsewhere a new time can't be told from an overwrite, which is read again as well.
             on_touch="reprocess",
+            # What was written at once stays: a commit that fails would only have it written again.
+            on_missing="error" if run.is_managed else "skip",
             infer_schema="each",
             max_files=self.words.max_files,
             max_bytes=self.words.max_bytes,
