@@ -61,7 +61,7 @@ class CaughtFailures:
         _, why = self._unwritten[0]
         more = f" (and {len(self._unwritten) - 1} more)" if len(self._unwritten) > 1 else ""
         raise MisuseError(
-            f"job {job!r}: a write has failed, and the script went on: {why}{more}. Nothing was committed or "
+            f"job {job!r}: a write or purge has failed, and the script went on: {why}{more}. Nothing was committed or "
             "published: what was read would count as read, and its rows are in no output. The next run reads the same "
             "input again. Let the error end the script, or write that frame in another way."
         )

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from airflow_bookmarks.core.errors import BookmarkError, JobBusyError, MisuseError, OptionError
+from airflow_bookmarks.core.errors import BookmarkError, JobBusyError, MisuseError, OptionError, OutOfBoundsError
 from airflow_bookmarks.core.option import Option
 from airflow_bookmarks.glue.arguments import getResolvedOptions
 from airflow_bookmarks.glue.context import GlueContext
@@ -331,7 +331,7 @@ def test_write_that_fails_before_anything_is_staged_blocks_the_commit(
     frame = _read(context, source)
     with pytest.raises((BookmarkError, TypeError)):
         context.write_dynamic_frame.from_options(frame, "file", given, fmt)
-    with pytest.raises(MisuseError, match=f"a write has failed, and the script went on: .*{why}"):
+    with pytest.raises(MisuseError, match=f"a write or purge has failed, and the script went on: .*{why}"):
         job.commit()
     end_of_process()
     job.init("orders", ENABLE)
@@ -358,7 +358,18 @@ def test_frame_of_spark_that_is_given_to_a_write_blocks_the_commit(
     rows = _read(context, _files(tmp_path / "raw", a='{"id": 1}\n')).toDF()
     with pytest.raises(TypeError):
         context.write_dynamic_frame.from_options(rows, "file", {"path": str(tmp_path / "out")}, "json")
-    with pytest.raises(MisuseError, match="a write has failed"):
+    with pytest.raises(MisuseError, match="a write or purge has failed"):
+        job.commit()
+
+
+def test_purge_that_fails_blocks_the_commit(spark: SparkSession, uri: str, tmp_path: Any) -> None:
+    context, job = GlueContext(spark), Job(spark)
+    job.init("orders", ENABLE)
+    with pytest.raises(OutOfBoundsError):
+        context.purge_s3_path("file:///", {"retentionPeriod": 0})
+    frame = _read(context, _files(tmp_path / "raw", a='{"id": 1}\n'))
+    context.write_dynamic_frame.from_options(frame, "file", {"path": str(tmp_path / "out")}, "json")
+    with pytest.raises(MisuseError, match="a write or purge has failed"):
         job.commit()
 
 

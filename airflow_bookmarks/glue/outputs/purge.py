@@ -144,7 +144,8 @@ def purge_table(
 
 def purge_folders(run: GlueRun, call: str, paths: Sequence[str], wanted: PurgeOptions, ctx: str = "") -> None:
     """Purge what lies below some folders, such as those of the partitions of a table."""
-    with reached_by(session_access(run.spark, session_conf(run.spark))):
+    # Where a script goes on after a purge that failed, its rows would come beside those that should be gone.
+    with run.writing(wanted), reached_by(session_access(run.spark, session_conf(run.spark))):
         purged = [_Purge.of(run, call, path, wanted) for path in paths]
         for each in purged:
             if run.is_managed:
