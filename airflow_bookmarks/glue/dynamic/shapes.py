@@ -5,6 +5,10 @@
 Of one record it is exact, but for what arrays hold: VARIANT is a place there with values of several types, and among
 fractions there may be whole numbers, which are taken together. Of an aggregate over records this is so everywhere.
 Whether whole numbers fit into four bytes is open in both.
+
+Spark has no word for what was written with a point: 1.0 is a DECIMAL(1,0), and a whole number beyond eight bytes is a
+DECIMAL(19,0) or longer. So what has fewer digits is a fraction. What has more counts as whole, also if a point was
+written behind it: its value is the same.
 """
 
 from __future__ import annotations
@@ -34,8 +38,9 @@ if TYPE_CHECKING:
 
     from airflow_bookmarks.glue.dynamic.choice import Steps
 
-# Whole numbers of up to eight bytes take part in the aggregate as DECIMAL(20,0).
-_DIGITS_OF_LONG = 20
+# A whole number that is a decimal, since it needs more than eight bytes, has as many digits at least. Those of up to
+# eight bytes take part in the aggregate as DECIMAL(20,0).
+_DIGITS_OF_HUGE = 19
 _MOST_DIGITS = 38
 
 # What a value is, as `variants` asks for it.
@@ -138,7 +143,7 @@ class ShapeMerge:
 def _kind_of(shape: DataType) -> str | None:
     """Return what the values of one record are at a place; None if they are null."""
     if isinstance(shape, DecimalType):
-        return DOUBLE if shape.scale else HUGE
+        return DOUBLE if shape.scale or _is_fraction(shape) else HUGE
     return _KINDS.get(type(shape))
 
 
@@ -159,7 +164,7 @@ def _is_open(shape: DataType) -> bool:
 
 def _is_fraction(shape: DecimalType) -> bool:
     """Whether no whole number is among values that were taken together."""
-    return shape.scale > 0 and shape.precision - shape.scale < _DIGITS_OF_LONG
+    return shape.precision - shape.scale < _DIGITS_OF_HUGE
 
 
 @dataclass

@@ -67,8 +67,11 @@ _INT = 2**31
 # Records of so many shapes at most are merged here, which tells more than Spark's aggregate; a shape is some hundred
 # characters, and a sparse record has many.
 _MOST_SHAPES = 1000
-# A fraction. Its digits make shapes of their own, and say nothing; a quoted name may look like one.
-_FRACTION, _ANY_FRACTION = r"DECIMAL\(1?[0-9],[1-9][0-9]?\)", "DECIMAL(1,1)"
+# A fraction, also one that is whole, such as 1.0, see `shapes`. Its digits make shapes of their own, and say nothing; a
+# quoted name may look like one.
+_FRACTION, _ANY_FRACTION = r"DECIMAL\((?:1?[0-9],[1-9][0-9]?|(?:[1-9]|1[0-8]),0)\)", "DECIMAL(1,1)"
+# A whole number that needs more than eight bytes.
+_HUGE = r"^DECIMAL\((?:19|[23][0-9]),0\)$"
 _CASE = "spark.sql.caseSensitive"
 _DUPLICATE_KEYS = "spark.sql.variant.allowDuplicateKeys"
 
@@ -392,7 +395,7 @@ def _kind(name: Column) -> Column:
         .when(name.startswith("OBJECT"), OBJECT)
         .when(name.startswith("ARRAY"), ARRAY)
         .when(name.isin(TEXT, BOOLEAN, DOUBLE), name)
-        .when(name.startswith("DECIMAL"), F.when(name.endswith(",0)"), HUGE).otherwise(DOUBLE))
+        .when(name.startswith("DECIMAL"), F.when(name.rlike(_HUGE), HUGE).otherwise(DOUBLE))
     )
 
 

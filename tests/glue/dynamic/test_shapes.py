@@ -26,6 +26,8 @@ def test_places_of_one_type_need_no_answer() -> None:
         ({"INT", "STRING"}, ["BIGINT", "STRING", "VOID"]),
         ({"INT", "DOUBLE"}, ["BIGINT", "DECIMAL(3,1)"]),
         ({"DOUBLE"}, ["DOUBLE", "DECIMAL(3,1)"]),
+        ({"DOUBLE"}, ["DECIMAL(1,0)", "DECIMAL(18,0)"]),
+        ({"INT", "DOUBLE"}, ["BIGINT", "DECIMAL(1,0)"]),
         ({"HUGE"}, ["DECIMAL(19,0)", "DECIMAL(25,0)"]),
         ({"HUGE", "INT", "BOOLEAN"}, ["DECIMAL(20,0)", "BIGINT", "BOOLEAN"]),
     ],
@@ -42,11 +44,16 @@ def test_objects_and_arrays_beside_others_are_merged_by_themselves() -> None:
     assert answers == {("x",): Answer(frozenset({"STRING", "OBJECT"}), shape_of("OBJECT<y: BIGINT, z: STRING>"))}
 
 
-@pytest.mark.parametrize("taken_together", ["VARIANT", "DOUBLE", "DECIMAL(21,1)"])
+@pytest.mark.parametrize("taken_together", ["VARIANT", "DOUBLE", "DECIMAL(21,1)", "DECIMAL(19,0)"])
 def test_what_an_array_of_one_record_has_taken_together_stays_open(taken_together: str) -> None:
     shape, answers = merged(f"OBJECT<x: ARRAY<{taken_together}>>", "OBJECT<x: ARRAY<BIGINT>>")
     assert shape == shape_of("OBJECT<x: ARRAY<VARIANT>>")
     assert answers == {}
+
+
+def test_array_of_fractions_that_are_whole_is_known() -> None:
+    _, answers = merged("OBJECT<x: ARRAY<DECIMAL(1,0)>>", "OBJECT<x: ARRAY<DECIMAL(4,2)>>")
+    assert answers == {("x", None): Answer(frozenset({"DOUBLE"}))}
 
 
 def test_nothing_is_answered_below_a_place_that_is_open() -> None:
