@@ -534,4 +534,8 @@ def test_page_of_ten_thousand_jobs_asks_for_the_heads_of_the_page_alone(
 
     assert asked == [64, 50]  # what is recorded of all jobs, which is nothing yet, and these heads
     assert (told["total"], len(told["jobs"]), told["jobs"][0]["job"]) == (10_001, 50, "job.09900")
-    assert get(site, "/jobs", state="IDLE", limit=1)["total"] == 10_001
+    told = get(site, "/jobs", state="IDLE", limit=1)
+    while told["unjudged"]:  # reading all heads for the first time may take longer than a request waits for it
+        assert told["total"] + told["unjudged"] == 10_001
+        told = get(site, "/jobs", state="IDLE", limit=1)
+    assert told["total"] == 10_001
