@@ -40,6 +40,10 @@ class EntityNotFoundError(BookmarkError, LookupError):
 
 STREAM = "A stream keeps its own position, in its checkpoint: use spark.readStream and writeStream for it."
 CONNECTOR = "Read it with Spark's own connector (spark.read.format(...)), without a bookmark."
+TABLE_FORMAT = (
+    "Read it with Spark (spark.read.format(...), or spark.table), without a bookmark. A script that uses BookmarkedJob "
+    "reads Delta and Iceberg with one: BookmarkedJob.read(ctx).delta(...) or .iceberg(...)."
+)
 GOVERNED = "Governed tables have ended: leave the call out, job.commit() makes the output of a run visible at once."
 STORAGE_CLASS = "Let a lifecycle rule of the bucket move the objects."
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import SparkSession
 
-from airflow_bookmarks.core.errors import MisuseError, OptionError
+from airflow_bookmarks.core.errors import JobBusyError, MisuseError, NameInvalidError, OptionError
 from airflow_bookmarks.core.option import Option
 from airflow_bookmarks.core.settings import PREFIX, Settings
 from airflow_bookmarks.core.text.cause import cause_of
@@ -35,6 +35,7 @@ log = logging.getLogger(__name__)
 
 STORE_VARIABLE = "AIRFLOW_BOOKMARKS_STORE"
 _OF_BOOKMARK = ("job_bookmark_option", "job_bookmark_from", "job_bookmark_to")
+_HOW_TO_WAIT = f"A script that is submitted by hand waits for it with --conf {PREFIX}on_conflict=wait."
 _LOOKS_LIKE_BOOKMARK = re.compile(r"-*job[-_]?bookmark", re.IGNORECASE)
 
 
@@ -71,7 +72,8 @@ class GlueJob:
                 Without an option, that of the operator counts, and without that "disable".
 
         Raises:
-            OptionError: an option is unknown, or contradicts the operator's.
+            OptionError: an option is unknown, or contradicts the operator's; or there is no store to commit to.
+            NameInvalidError: the name is empty.
             MisuseError: a run has begun that is not committed.
             JobBusyError: another run holds the job.
         """
@@ -81,6 +83,8 @@ class GlueJob:
         try:
             _begin(run, job_name, {} if args is None else args)
         except BaseException as error:  # whatever it was, the script may catch it, and would read everything
+            if isinstance(error, JobBusyError):
+                error.add_note(_HOW_TO_WAIT)
             run.fail(error)
             raise
         _watch_exit()
@@ -130,8 +134,14 @@ def _begin(run: GlueRun, job_name: str, args: Mapping[str, Any]) -> None:
     option = _option(job_name, args, settings)
     run_id = _run_id(run, args, settings)
     temp_dir = args.get("TempDir") or args.get("RedshiftTempDir") or run.settings.temp_dir
-    store = os.environ.get(STORE_VARIABLE) if settings.store is None else None
+    store = os.environ.get(STORE_VARIABLE) or None if settings.store is None else None
     job = None
+    if option is not Option.DISABLE and settings.store is None and store is None:
+        raise OptionError(
+            f"job.init({job_name!r}): no store, and option {option.value!r} needs one. Nothing was read or changed. "
+            f"Set the environment variable {STORE_VARIABLE} of the driver, or --conf {PREFIX}store, e.g. "
+            "'dynamodb://bookmarks?region=eu-west-1'; an operator sets it."
+        )
     if option is Option.DISABLE and settings.store is None and store is None:
         log.info("bookmark %s: option disable, and no store is named: nothing is recorded of this run", job_name)
     else:
@@ -174,6 +184,11 @@ def _job_key(job_name: str, operators: str | None) -> str:
     """
     if operators is not None and job_name in ("", operators):
         return operators
+    if not job_name:
+        raise NameInvalidError(
+            f"job.init({job_name!r}): the job has no name, which is the key of its bookmark. Nothing was read or "
+            "changed. Submit the script with --JOB_NAME, or give job.init a name."
+        )
     name = name_of("job", job_name)
     if operators is not None and name != operators:
         raise OptionError(
@@ -222,8 +237,8 @@ def end_of_process() -> None:
     for run in open_runs():
         if run.option is Option.ENABLE:
             log.error(
-                "bookmark %s: run %s was not committed: %s. Nothing was published, and the next run reads the same "
-                "input again. Read contexts: %s; outputs: %s",
+                "bookmark %s: run %s was not committed: %s. Nothing was published (what Spark's own writer has written "
+                "stays), and the next run reads the same input again. Read contexts: %s; outputs: %s",
                 run.job_name,
                 run.run_id,
                 reason.rstrip("."),

@@ -25,6 +25,7 @@ from pyspark.sql import functions as F
 
 from airflow_bookmarks.core.errors import MisuseError
 from airflow_bookmarks.core.position import Greatest
+from airflow_bookmarks.core.settings import PREFIX
 from airflow_bookmarks.core.text.cause import cause_of
 from airflow_bookmarks.core.text.escaping import in_lines
 from airflow_bookmarks.spark.features import SPARK_ERRORS, names_columns_once, tells_last_action
@@ -325,9 +326,11 @@ class Uses:
             log.warning(
                 "bookmark %s: no output of this run is known to be made from %s; what was planned of it counts as read "
                 "all the same. Where the script has used it otherwise (collect(), a sink of its own), or its reader "
-                "makes the frame of rows, say on_unused='ignore'; with on_unused='error' it is known exactly",
+                "makes the frame of rows, say on_unused='ignore' (in the conf %son_unused=ignore); with 'error' it is "
+                "known exactly whether an action has read it",
                 self._job,
                 _named(list(self._marks)),
+                PREFIX,
             )
 
 

@@ -10,7 +10,14 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from airflow_bookmarks.core.errors import BookmarkError, JobBusyError, MisuseError, OptionError, OutOfBoundsError
+from airflow_bookmarks.core.errors import (
+    BookmarkError,
+    JobBusyError,
+    MisuseError,
+    NameInvalidError,
+    OptionError,
+    OutOfBoundsError,
+)
 from airflow_bookmarks.core.option import Option
 from airflow_bookmarks.glue.arguments import getResolvedOptions
 from airflow_bookmarks.glue.context import GlueContext
@@ -97,8 +104,23 @@ def test_disable_without_a_store_works_and_records_nothing(spark: SparkSession) 
 def test_enable_without_a_store_is_an_error(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("AIRFLOW_BOOKMARKS_STORE", raising=False)
 
-    with pytest.raises(OptionError, match="no store"):
+    with pytest.raises(OptionError, match=r"no store.*AIRFLOW_BOOKMARKS_STORE.*spark\.bookmarks\.store"):
         Job(spark).init("orders", ENABLE)
+
+
+@pytest.mark.parametrize("name", ["", None])
+def test_job_without_a_name_is_an_error_that_says_where_it_comes_from(
+    spark: SparkSession, run: GlueRun, name: Any
+) -> None:
+    with pytest.raises(NameInvalidError, match=r"the job has no name.*--JOB_NAME"):
+        Job(spark).init(name, ENABLE)
+
+
+def test_busy_job_says_how_a_script_waits_for_it(spark: SparkSession, run: GlueRun, store: BookmarkStore) -> None:
+    with BookmarkedJob(spark.newSession(), "orders", store=store), pytest.raises(JobBusyError) as busy:
+        Job(spark).init("orders", ENABLE)
+
+    assert any("--conf spark.bookmarks.on_conflict=wait" in note for note in busy.value.__notes__)
 
 
 def test_store_may_come_from_the_environment(spark: SparkSession, uri: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -236,6 +258,7 @@ def test_script_that_ends_without_commit_is_aborted_at_once_and_named_in_the_log
     end_of_process()
 
     assert "was not committed: the script ended without job.commit()" in caplog.text
+    assert "Nothing was published (what Spark's own writer has written stays)" in caplog.text
     assert "Read contexts: datasource0; outputs: sink" in caplog.text
     assert released == ["frame"]
     with BookmarkedJob(spark.newSession(), "orders", store=store) as job:

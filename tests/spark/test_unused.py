@@ -32,6 +32,7 @@ def test_context_that_no_output_was_made_from_is_a_warning_by_name(
         job.write(left, "out").text(lake.path("out"))
 
     assert "no output of this run is known to be made from context 'right'" in caplog.text
+    assert "spark.bookmarks.on_unused=ignore" in caplog.text
     assert "'left'" not in "".join(record.getMessage() for record in caplog.records if record.levelname == "WARNING")
 
 

@@ -11,7 +11,7 @@ from airflow_bookmarks.files.filesystem import paths_and_patterns
 from airflow_bookmarks.files.opener import open_one_filesystem
 from airflow_bookmarks.glue.catalogs.hive import SessionCatalog
 from airflow_bookmarks.glue.catalogs.lookup import catalog_of
-from airflow_bookmarks.glue.errors import CONNECTOR, STREAM, GlueUnsupportedError
+from airflow_bookmarks.glue.errors import CONNECTOR, STREAM, TABLE_FORMAT, GlueUnsupportedError
 from airflow_bookmarks.glue.inputs.database import VENDORS, DatabaseRead
 from airflow_bookmarks.glue.inputs.dynamodb import read_dynamodb
 from airflow_bookmarks.glue.inputs.folders import admitted_folders
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 _FILES = ("s3", "file", "hdfs")
 _STREAMS = ("kafka", "kinesis")
+_TABLE_FORMATS = ("delta", "hudi", "iceberg")
 _CONNECTORS = (
     "azurecosmos", "azuresql", "bigquery", "documentdb", "mongodb", "opensearch", "saphana", "snowflake", "teradata",
     "vertica",
@@ -212,6 +213,8 @@ def _out_of_reach(call: str, kind: str) -> GlueUnsupportedError | OptionError:
     plain = kind.lower()
     if plain in _STREAMS:
         return GlueUnsupportedError(call, "a stream", STREAM)
+    if plain in _TABLE_FORMATS:
+        return GlueUnsupportedError(call, f"connection type {kind!r}", TABLE_FORMAT)
     if plain in _CONNECTORS or plain.startswith(("azure", "custom.", "marketplace.")):
         return GlueUnsupportedError(call, f"connection type {kind!r}", CONNECTOR)
     return OptionError(

@@ -105,6 +105,7 @@ CONNECTIONS: dict[str, tuple[Support, str]] = {
     **dict.fromkeys(sorted(FILE_CONNECTIONS | DATABASES), (Support.YES, "")),
     "dynamodb": (Support.WORD, "a DynamoDB table is read whole in each run, as in Glue"),
     **dict.fromkeys(("kafka", "kinesis"), (Support.NO, errors.STREAM)),
+    **dict.fromkeys(("delta", "hudi", "iceberg"), (Support.NO, errors.TABLE_FORMAT)),
     **dict.fromkeys(
         ("mongodb", "documentdb", "opensearch", "snowflake", "bigquery", "saphana", "teradata", "vertica"),
         (Support.NO, CONNECTOR),

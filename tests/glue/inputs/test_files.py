@@ -268,6 +268,9 @@ def test_xml_without_the_tag_of_its_rows_is_refused(script: Script) -> None:
         pytest.param("kinesis", "a stream is not part of this layer", id="stream"),
         pytest.param("mongodb", "connection type 'mongodb' is not part", id="connector"),
         pytest.param("custom.jdbc", "connection type 'custom.jdbc' is not part", id="custom"),
+        pytest.param("delta", "'delta' is not part of this layer.*Read it with Spark", id="delta"),
+        pytest.param("iceberg", r"BookmarkedJob.read\(ctx\).delta\(...\) or .iceberg", id="iceberg"),
+        pytest.param("hudi", "connection type 'hudi' is not part", id="hudi"),
     ],
 )
 def test_connection_types_that_are_out_of_reach_say_what_to_do(script: Script, kind: str, said: str) -> None:

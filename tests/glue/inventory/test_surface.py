@@ -65,7 +65,7 @@ def test_connection_types_are_those_that_can_be_read_or_written() -> None:
     assert set(database.VENDORS) == set(DATABASES)
     assert {*write._FILES, *write._FORMAT_AS_TYPE, *database.VENDORS} == supported - READ_ONLY.keys()
     refused = {name for name, (support, _) in CONNECTIONS.items() if support is Support.NO}
-    assert refused <= {*read._STREAMS, *read._CONNECTORS}
+    assert refused <= {*read._STREAMS, *read._CONNECTORS, *read._TABLE_FORMATS}
 
 
 def test_databases_that_are_written_outside_of_the_commit_are_those_that_no_client_reaches() -> None:
