@@ -135,6 +135,17 @@ def test_init_makes_the_store_and_check_says_that_it_is_one(
 # ---- changing
 
 
+def test_rewind_of_a_context_names_the_run_that_was_asked_for_and_which_targets_may_hold_rows_twice(
+    shop: Shop, uri: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = ["rewind", "flights_clean.clean", "--to", "1", "--ctx", "raw", "--reason", "a test", "--dry-run"]
+    assert main(["--store", uri, *arguments]) == 0
+    printed = capsys.readouterr().out
+    assert "goes back to run 1 with raw alone: no run is undone" in printed
+    assert f"may hold rows twice, if it is made from raw: {shop.root}/flights_clean.clean" in printed
+    assert "would hold rows twice" not in printed
+
+
 def test_rewind_says_what_it_undoes_and_keeps_who_and_why(
     shop: Shop, uri: str, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -51,7 +51,7 @@ def _lines(namespace: str, seen: Mapping[str, Any], change: Change) -> list[str]
     if removed:
         lines.append(f"  removed by the next run: {removed}; there is no undo after that")
     lines += left_in_lines(seen, change)
-    lines += twice_in_lines(seen)
+    lines += twice_in_lines(seen, change)
     lines += [f"  consumer {name} has read up to run {number}" for name, number in seen["consumers"].items()]
     if seen["holder"] is not None:
         lines.append(f"  held by {seen['holder']!r}")
@@ -108,7 +108,8 @@ def _what(seen: Mapping[str, Any], change: Change) -> str:
         return f"stands as before its last change again{runs}"
     if change.kind == "delete":
         return f"loses its bookmark, and the next run reads everything{runs}"
-    where = f"run {seen['to_run']}" if change.to_run is not None else "before its first run"
-    if change.contexts is not None:
+    if change.contexts is not None:  # its last run stays what it is, and that is `to_run` of the preview
+        where = "before its first run" if change.to_run is None else f"run {change.to_run}"
         return f"goes back to {where} with {', '.join(change.contexts)} alone: no run is undone"
+    where = f"run {seen['to_run']}" if change.to_run is not None else "before its first run"
     return f"goes back to {where}{runs}"

@@ -35,7 +35,7 @@ def sharded_lines(namespace: str, seen: Mapping[str, Any], change: Change) -> li
     if removed:
         lines.append(f"  removed by the next run of each shard: {removed}; there is no undo after that")
     lines += left_in_lines(seen, change)
-    lines += twice_in_lines(seen)
+    lines += twice_in_lines(seen, change)
     lines += [f"  consumer {name} has read up to run {number}" for name, number in seen["consumers"].items()]
     lines += [f"  {shard} is held by {holder!r}" for shard, holder in seen["holders"].items()]
     return lines
@@ -52,8 +52,14 @@ def left_in_lines(seen: Mapping[str, Any], change: Change) -> list[str]:
     return [f"  still in a target, from runs that were undone earlier: {counted(left, 'file')}; {also}"]
 
 
-def twice_in_lines(seen: Mapping[str, Any]) -> list[str]:
-    """Say which targets would hold rows twice, and of which that is not known (a request of an older version: none)."""
+def twice_in_lines(seen: Mapping[str, Any], change: Change) -> list[str]:
+    """Say which targets would hold rows twice, and of which that is not known (a request of an older version: none).
+
+    Of which contexts an output was made is not stored: where some are read again, outputs of others are named as well.
+    """
+    if change.contexts is not None:
+        made = f"if it is made from {' or '.join(change.contexts)}"
+        return [f"  may hold rows twice, {made}: {t}" for t in seen["written_twice"]]
     unknown = seen.get("written_twice_unknown", ())
     unless = ", if anything of the undone runs was published there, which is not known here"
     return [f"  would hold rows twice{unless if t in unknown else ''}: {t}" for t in seen["written_twice"]]
