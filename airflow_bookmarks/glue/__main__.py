@@ -34,6 +34,7 @@ PROGRAM = "python -m airflow_bookmarks.glue"
 PATH = Path(__file__).parent / "path"
 WATERMARKS = "scripts.helpers.watermarks"
 
+_NOT_ON_THE_PATH = f'not on the path: PYTHONPATH="$({PROGRAM} path):$PYTHONPATH"'
 _CHECK_COLUMNS = ("what", "is_right", "found")
 
 
@@ -145,7 +146,13 @@ def _zip(args: argparse.Namespace) -> None:
 
 
 def _check(args: argparse.Namespace) -> int:
-    rows = [_found_awsglue(), _found_watermarks(), *_found_packages(), _found_store()]
+    rows = [
+        _row("airflow_bookmarks", True, str(Path(__file__).parents[1])),
+        _found_awsglue(),
+        _found_watermarks(),
+        *_found_packages(),
+        _found_store(),
+    ]
     print_rows(rows, _CHECK_COLUMNS, args)
     return 0 if all(row["is_right"] for row in rows) else 1
 
@@ -155,7 +162,7 @@ def _found_awsglue() -> dict[str, Any]:
     origin = None if spec is None else spec.origin
     ours = str(PATH / "awsglue" / "__init__.py")
     if origin is None:
-        found = f"not on the path: PYTHONPATH=$({PROGRAM} path)"
+        found = _NOT_ON_THE_PATH
     elif origin == ours or "airflow_bookmarks" in origin:
         return _row("awsglue", True, origin)
     else:
@@ -172,7 +179,7 @@ def _found_watermarks() -> dict[str, Any]:
         is_ours = origin.startswith((str(PATH), f"{root}{os.sep}scripts"))
         return _row(WATERMARKS, True, "found beside awsglue" if is_ours else f"one of your own, which stays: {origin}")
     if not places or beside is None:  # a package `scripts` may have come with any other
-        return _row(WATERMARKS, False, f"not on the path: PYTHONPATH=$({PROGRAM} path)")
+        return _row(WATERMARKS, False, _NOT_ON_THE_PATH)
     found = f"found once the script has imported awsglue: {places[0]}, a package of your own, comes first and has none"
     return _row(WATERMARKS, True, found)
 

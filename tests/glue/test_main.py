@@ -34,13 +34,17 @@ def test_path_is_the_folder_that_scripts_import_from(capsys: pytest.CaptureFixtu
 
 def test_check_names_what_is_missing_or_comes_first(tmp_path: Path) -> None:
     code, found = checked(str(ROOT))
-    assert (code, "not on the path" in found) == (1, True)
+    assert (code, found) == (1, 'not on the path: PYTHONPATH="$(python -m airflow_bookmarks.glue path):$PYTHONPATH"')
     other = tmp_path / "awsglue" / "__init__.py"
     other.parent.mkdir()
     other.touch()
     code, found = checked(f"{tmp_path}:{ROOT}:{ROOT}/airflow_bookmarks/glue/path")
     assert code == 1
     assert found.startswith(f"another one comes first: {other}")
+
+
+def test_check_says_where_the_package_is_imported_from() -> None:
+    assert checked(str(ROOT), "airflow_bookmarks")[1] == str(ROOT / "airflow_bookmarks")
 
 
 def test_check_says_which_watermarks_a_script_gets(tmp_path: Path) -> None:
