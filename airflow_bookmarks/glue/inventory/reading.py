@@ -14,7 +14,10 @@ from typing import Any
 from airflow_bookmarks.core.database.copy.load import options_of, role_of
 from airflow_bookmarks.core.database.script import PublishScript
 from airflow_bookmarks.core.errors import OptionError
+from airflow_bookmarks.glue.inventory.finding import ScriptFinding
+from airflow_bookmarks.glue.inventory.in_place import rewritten_in_place
 from airflow_bookmarks.glue.inventory.source import UNKNOWN, ScriptSource, dotted
+from airflow_bookmarks.glue.inventory.spark_writes import spark_writes
 from airflow_bookmarks.glue.inventory.surface import (
     AT_ONCE,
     CONNECTION_PREFIXES,
@@ -36,6 +39,7 @@ from airflow_bookmarks.glue.inventory.surface import (
     is_type,
     why_absent,
 )
+from airflow_bookmarks.glue.inventory.swallowed import swallowed_errors
 from airflow_bookmarks.glue.inventory.targets import FixedTarget, fixed_targets
 
 # Options of a write that a load into Redshift checks, by their names in small letters.
@@ -58,16 +62,6 @@ _MAPPINGS: Mapping[str, tuple[str, ...]] = {
     "applyMapping": ("mappings",),
 }
 _READ_BY_SQL = re.compile(r"\b(?:from|join)\s+(`[^`]+`|[\w.]+)", re.IGNORECASE)
-
-
-@dataclass(frozen=True, slots=True)
-class ScriptFinding:
-    """One thing that a script uses: where, what, whether it runs here, and what a person should know of it."""
-
-    line: int
-    support: Support
-    what: str
-    note: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +110,8 @@ class _Reading:
     def needs(self) -> ScriptNeeds:
         for rule in (self._imports, self._calls, self._mappings, self._members, self._spark_reads, self._job):
             self.found += rule()
+        self.found += [*spark_writes(self.source), *rewritten_in_place(self.source)]
+        self.found += swallowed_errors(self.source, self._jobs)
         ordered = sorted(dict.fromkeys(self.found), key=lambda finding: finding.line)
         targets = tuple(fixed_targets(self.source))
         return ScriptNeeds(tuple(ordered), tuple(dict.fromkeys(self.arguments)), tuple(self.contexts), targets)
@@ -340,8 +336,12 @@ class _Reading:
 
     # ---- the job
 
+    @property
+    def _jobs(self) -> set[str]:
+        return {*self.source.made_by("Job"), "job"}
+
     def _job(self) -> Iterator[ScriptFinding]:
-        jobs = {*self.source.made_by("Job"), "job"}
+        jobs = self._jobs
         calls = [(name, call) for name, call in self.source.calls() if name.rpartition(".")[0] in jobs]
         inits = [call for name, call in calls if name.endswith(".init")]
         commits = [call for name, call in calls if name.endswith(".commit")]

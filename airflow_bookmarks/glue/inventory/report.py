@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from airflow_bookmarks.core.errors import OptionError
-from airflow_bookmarks.glue.inventory.reading import ScriptFinding, ScriptNeeds, read_script
+from airflow_bookmarks.glue.inventory.finding import ScriptFinding
+from airflow_bookmarks.glue.inventory.reading import ScriptNeeds, read_script
 from airflow_bookmarks.glue.inventory.surface import Support
 
 SCRIPT_COLUMNS = ("script", "verdict", "supported", "word", "out", "arguments")

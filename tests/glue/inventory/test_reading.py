@@ -9,7 +9,8 @@ from textwrap import dedent
 import pytest
 
 from airflow_bookmarks.core.errors import OptionError
-from airflow_bookmarks.glue.inventory.reading import ScriptFinding, ScriptNeeds, exported, read_script
+from airflow_bookmarks.glue.inventory.finding import ScriptFinding
+from airflow_bookmarks.glue.inventory.reading import ScriptNeeds, exported, read_script
 from airflow_bookmarks.glue.inventory.report import inventory
 from airflow_bookmarks.glue.inventory.surface import Support
 
@@ -208,6 +209,154 @@ FINE = {
 @pytest.mark.parametrize("name", FINE)
 def test_nothing_has_to_be_looked_at(name: str) -> None:
     assert told(FINE[name]) == []
+
+
+# ---- what runs, and may lose or double rows
+
+WRITE = 'glueContext.write_dynamic_frame.from_options(a, "s3", {"path": args["target"]}, "csv")'
+SPARK_WRITES = {
+    "a file": ('df.write.mode("append").partitionBy("day").parquet(path)', "write.parquet"),
+    "after toDF": ("a.toDF().write.save(path)", "write.save"),
+    "a table": ('df.write.saveAsTable("a.b")', "write.saveAsTable"),
+    "rows of a table": ('df.write.insertInto("a.b")', "write.insertInto"),
+    "a database": ("df.write.jdbc(url, table)", "write.jdbc"),
+    "the newer writer": ('df.writeTo("a.b").append()', "writeTo"),
+    "a writer that a variable holds": ('writer = df.write.mode("append")\nwriter.save(path)', "write"),
+    "a statement": ('spark.sql("INSERT INTO a SELECT * FROM b")', "spark.sql"),
+    "a statement with what a run knows": ('spark.sql(f"""\n  MERGE INTO {table} USING new ON true""")', "spark.sql"),
+    "a statement that makes a table": ('spark.sql("create table a using parquet as select 1")', "spark.sql"),
+    "a statement behind a with": ('spark.sql("with b as (select 1) insert into a select * from b")', "spark.sql"),
+    "a statement that is formatted": ('spark.sql("insert overwrite {} select 1".format(table))', "spark.sql"),
+}
+
+
+@pytest.mark.parametrize("name", SPARK_WRITES)
+def test_write_by_spark_is_told_once_with_its_line(name: str) -> None:
+    body, what = SPARK_WRITES[name]
+    (found,) = [each for each in needs(f"x = 1\n{body}").findings if "not part of the commit" in each.note]
+    assert (found.line, found.support, found.what) == (HEAD.count("\n") + 2, Support.WORD, what)
+    assert "glueContext.write_dynamic_frame" in found.note
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        'with open("a") as file:\n    file.write("a")',
+        "frame.writeStream.start()",
+        'spark.sql("select inserted from a")',
+        'spark.sql(f"drop table {name}")',
+        "self.write = True",
+        WRITE,
+    ],
+)
+def test_what_is_no_write_by_spark_is_not_told(body: str) -> None:
+    assert [each for each in needs(body).findings if "not part of the commit" in each.note] == []
+
+
+READ = 'a = glueContext.create_dynamic_frame.from_catalog("a", "b", transformation_ctx="c")'
+LOAD = f"def load(name):\n    {READ}\n    {WRITE}\n"
+SWALLOWED = {
+    "around a read and a write": f"try:\n    {READ}\n    {WRITE}\nexcept Exception as error:\n    print(error)",
+    "around a write by Spark": "try:\n    df.write.save(path)\nexcept:\n    pass",
+    "around the function of a table": (
+        f"{LOAD}for name in names:\n    try:\n        load(name)\n    except Exception:\n        log(name)"
+    ),
+    "around a function that is handed on": (
+        f"{LOAD}def all_of_them():\n    pool.map(load, names)\ntry:\n    all_of_them()\nexcept ValueError:\n    pass"
+    ),
+    "around a method": (
+        f"class Etl:\n    def load(self):\n        {READ}\n"
+        "    def run(self):\n        try:\n            self.load()\n        except ValueError:\n            pass"
+    ),
+    "with a raise under a condition": f"try:\n    {WRITE}\nexcept Exception:\n    if strict:\n        raise",
+    "with a return from another function": (
+        f"def load():\n    try:\n        {WRITE}\n    except Exception:\n        return False"
+    ),
+    "by suppress": f"import contextlib\nwith contextlib.suppress(Exception):\n    {WRITE}",
+}
+
+
+@pytest.mark.parametrize("name", SWALLOWED)
+def test_swallowed_error_is_told_with_what_to_do(name: str) -> None:
+    found = [note for support, what, note in told(SWALLOWED[name]) if what.startswith(("except", "suppress"))]
+    assert ["spark.bookmarks.on_unused=error" in note and "Raise it again" in note for note in found] == [True]
+
+
+def test_swallowed_error_has_the_line_of_its_handler() -> None:
+    found = read_script(f"try:\n    {WRITE}\nexcept ValueError:\n    pass").of(Support.WORD)
+    assert [(each.line, each.what) for each in found] == [(3, "except ValueError")]
+
+
+NOT_SWALLOWED = {
+    "raised again": f"try:\n    {WRITE}\nexcept Exception as error:\n    print(error)\n    raise",
+    "an exit": f"try:\n    {WRITE}\nexcept Exception:\n    sys.exit(1)",
+    "both ways": f"try:\n    {WRITE}\nexcept Exception:\n    if a:\n        raise\n    else:\n        sys.exit(1)",
+    "around something else": "try:\n    x = int(args['day'])\nexcept ValueError:\n    x = 0",
+    "without a handler": f"try:\n    {WRITE}\nfinally:\n    print('done')",
+}
+
+
+@pytest.mark.parametrize("name", NOT_SWALLOWED)
+def test_error_that_ends_the_run_is_not_told(name: str) -> None:
+    assert [what for _, what, _ in told(NOT_SWALLOWED[name]) if what.startswith("except")] == []
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        f"try:\n    {WRITE}\n    job.commit()\nexcept Exception as error:\n    print(error)",
+        f"def main():\n    try:\n        {WRITE}\n    except Exception:\n        return\n    job.commit()\nmain()",
+    ],
+    ids=["the commit is in the block", "a return passes by the commit"],
+)
+def test_error_that_skips_the_commit_is_not_told(body: str) -> None:
+    assert [each.what for each in needs(body).findings if each.what.startswith("except")] == []
+
+
+def test_commit_behind_the_block_makes_its_error_a_swallowed_one() -> None:
+    body = f"try:\n    {WRITE}\n    job.commit()\nexcept Exception:\n    pass\nfinally:\n    job.commit()"
+    assert [each.what for each in needs(body).findings if each.what.startswith("except")] == ["except Exception"]
+
+
+IN_PLACE = {
+    "a path": (
+        'glueContext.create_dynamic_frame.from_options("s3", {"paths": ["s3://lake/a/"]}, transformation_ctx="c")',
+        'glueContext.purge_s3_path("s3a://lake/a", {"retentionPeriod": 0})',
+        'glueContext.write_dynamic_frame.from_options(a, "s3", {"path": "s3://lake/a"}, "csv")',
+    ),
+    "a path of an argument": (
+        'PATH = args["target"]\n'
+        'glueContext.create_dynamic_frame.from_options("s3", {"paths": [PATH]}, "csv", transformation_ctx="c")',
+        'glueContext.purge_s3_path(args["target"])',
+        WRITE,
+    ),
+    "a table": (
+        'glueContext.create_dynamic_frame.from_catalog("a", "b", transformation_ctx="c")',
+        'glueContext.purge_table("a", "b")',
+        'glueContext.write_dynamic_frame.from_catalog(a, database="a", table_name="b")',
+    ),
+}
+
+
+@pytest.mark.parametrize("name", IN_PLACE)
+def test_place_that_is_read_purged_and_written_is_told_at_the_purge(name: str) -> None:
+    found = [each for each in needs("\n".join(IN_PLACE[name])).findings if "read its own output" in each.note]
+    assert [(each.support, each.what.partition("_")[0]) for each in found] == [(Support.WORD, "purge")]
+    assert "without transformation_ctx" in found[0].note
+
+
+@pytest.mark.parametrize("left", [0, 2])
+def test_place_that_is_purged_and_not_both_read_and_written_is_not_told(left: int) -> None:
+    body = "\n".join(part for at, part in enumerate(IN_PLACE["a path"]) if at != left)
+    assert [each for each in needs(body).findings if "read its own output" in each.note] == []
+
+
+def test_place_that_is_read_whole_may_be_rewritten() -> None:
+    body = "\n".join(IN_PLACE["a path"]).replace(', transformation_ctx="c"', "")
+    assert [each for each in needs(body).findings if "read its own output" in each.note] == []
+
+
+# ---- the job, its name, and what is around it
 
 
 def test_script_that_never_commits_is_told() -> None:

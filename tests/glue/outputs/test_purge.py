@@ -122,6 +122,20 @@ def test_purge_and_rewrite_of_one_folder_in_one_run(script: Script, out: Path) -
     assert script.seen(out) == [(2,)]
 
 
+def test_folder_that_is_read_whole_is_rewritten_in_place(script: Script, out: Path) -> None:
+    old(out / "a.csv")
+    (out / "a.csv").write_text("1\n2\n")
+    script.begin()
+    frame = script.context.create_dynamic_frame.from_options("s3", {"paths": [str(out)]}, "csv")
+    purge_s3_path(script.run, str(out), NOW)
+    write_options(script.run, frame, connection_type="s3", connection_options={"path": str(out)}, format="csv")
+    assert names(out) == ["a.csv"]
+    script.commit()
+
+    rows = script.spark.read.csv(str(out), header=True).collect()
+    assert ([row[0] for row in rows], "a.csv" in names(out)) == (["1", "2"], False)
+
+
 def test_replay_of_a_run_with_a_purge_makes_its_output_again(script: Script, out: Path) -> None:
     def body() -> None:
         purge_s3_path(script.run, str(out), NOW)
