@@ -13,6 +13,7 @@ from airflow_bookmarks.glue.inventory.surface import form_of
 if TYPE_CHECKING:
     from airflow_bookmarks.glue.inventory.source import ScriptSource
 
+_SPARK_WRITES = SPARK_ENDS - {"jdbc"}  # whose first argument is no target
 # Parameters of Spark's writes that hold the target.
 _SPARK_TARGET = ("path", "name", "tableName")
 _OPTION_DICTS = ("connection_options", "additional_options")
@@ -44,7 +45,7 @@ def _target_of(source: ScriptSource, name: str, last: str, call: ast.Call) -> st
     if last == "setCatalogInfo":
         names = ("catalogDatabase", "catalogTableName")
         return _table(source, source.arguments(call, names), *names)
-    if last in SPARK_ENDS and "write" in name.split("."):
+    if last in _SPARK_WRITES and "write" in name.split("."):
         given = source.arguments(call, _SPARK_TARGET[:1])
         return next((found for name in _SPARK_TARGET if (found := _text(source, given.get(name)))), None)
     return None
