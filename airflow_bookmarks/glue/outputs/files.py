@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass
-from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from airflow_bookmarks.core.errors import OptionError, SourceMissingError
+from airflow_bookmarks.core.errors import OptionError, OutOfBoundsError, SourceError
 from airflow_bookmarks.core.rules.territory import PurgeBounds, Territory
-from airflow_bookmarks.core.text.instant import utc_now
 from airflow_bookmarks.files.access import reached_by
 from airflow_bookmarks.files.opener import open_filesystem
 from airflow_bookmarks.glue.dynamic.base import FrameBase
 from airflow_bookmarks.glue.dynamic.choice import has_choices, without_marks
+from airflow_bookmarks.glue.outputs.empty_file import find_empty_file
 from airflow_bookmarks.glue.outputs.formats import FileFormat
 from airflow_bookmarks.glue.outputs.parquet import check_types
 from airflow_bookmarks.glue.outputs.rows import (
@@ -28,15 +27,14 @@ from airflow_bookmarks.spark.features import has_variants, session_conf
 from airflow_bookmarks.spark.session import RowCount, session_access
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from pyspark.sql import DataFrame
 
     from airflow_bookmarks.glue.outputs.registration import CatalogUpdate
     from airflow_bookmarks.glue.run import GlueRun
 
 log = logging.getLogger(__name__)
-
-_JUST_WRITTEN = timedelta(hours=1)  # the clock of a store may be another one
-_OF_READING = ("header", "sep", "quote", "escape", "rowTag")
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,32 +129,35 @@ def _write_now(run: GlueRun, rows: DataFrame, output: FileOutput, fmt: FileForma
         )
     files = open_filesystem(output.path)
     count = RowCount()
-    writer = count.of(rows).write.mode("append").format(fmt.name).options(**fmt.options)
+    options = fmt.options
+    writer = count.of(rows).write.mode("append").format(fmt.name).options(**options)
     if output.partition_by:
         writer = writer.partitionBy(*output.partition_by)
     folder = files.canonical(output.path)
     writer.save(files.uri(folder))
     if not count.rows():  # also where Spark tells no number, since it has proved that there is no row
-        _remove_empty(run, folder, output, fmt)
+        _remove_empty(run, rows, folder, output, fmt, options)
         return
     if output.update is not None:
         output.update.register_now(run, output.path, output.update.definition(rows, output.partition_by, fmt))
 
 
-def _remove_empty(run: GlueRun, folder: str, output: FileOutput, fmt: FileFormat) -> None:
+def _remove_empty(
+    run: GlueRun, rows: DataFrame, folder: str, output: FileOutput, fmt: FileFormat, options: Mapping[str, str]
+) -> None:
     """Remove the file without rows that Spark has written for a frame without rows: Glue writes none.
 
-    Which of the files in the folder it is, Spark does not say; any other file without rows is no loss either.
+    Where it can't be told from other files, or not be removed, it stays: to a reader it is no row.
     """
-    files = open_filesystem(folder)
-    since = int((utc_now() - _JUST_WRITTEN).timestamp() * 1000)
-    try:
-        recent = [info.path for info in files.list(folder).files if info.modified_ms >= since]
-    except SourceMissingError:  # with partition columns there is no file, and so no folder
-        return
-    reader = run.spark.read.format(fmt.name).options(**{k: v for k, v in fmt.options.items() if k in _OF_READING})
-    empty = [path for path in recent if reader.load(files.pattern(path)).isEmpty()]
-    if empty:
-        name = "-" if run.job_name is None else run.job_name
-        FileChanges.of_purge(PurgeBounds(Territory("-", name), output.call, folder), empty).delete()
     log.info("%s: the frame has no rows, so nothing is written to %s", output.call, output.path)
+    if output.partition_by:  # then Spark writes no file
+        return
+    territory = Territory("-", "-" if run.job_name is None else run.job_name)
+    try:
+        empty = find_empty_file(run.spark, folder, fmt.name, options, rows.schema)
+        if empty is None:
+            log.info("%s: no file in %s is known to be without rows, so none is removed", output.call, output.path)
+        else:
+            FileChanges.of_purge(PurgeBounds(territory, output.call, folder), [empty]).delete()
+    except (OSError, SourceError, OutOfBoundsError) as error:
+        log.info("%s: a file without rows may stay in %s: %s", output.call, output.path, error)
