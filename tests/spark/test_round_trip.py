@@ -91,6 +91,13 @@ def test_options_of_the_user_are_obeyed_by_writer_and_reader(lake: Lake, options
     assert {key: kept[key] for key in said if key != "quoteall"} == {k: v for k, v in said.items() if k != "quoteall"}
 
 
+def test_null_that_is_written_as_empty_text_is_read_as_that(lake: Lake) -> None:
+    with lake.job("first") as job:
+        job.write(texts(lake.spark, [None, "", '""']), "out").option("nullValue", '""').csv(lake.path("first"))
+    with lake.job("second") as job:
+        assert rows(job.read("raw").upstream("first")) == ["(0, '')", "(1, '')", "(2, '\"\"')"]
+
+
 def test_losses_are_warned_of_when_they_are_written(lake: Lake, caplog: pytest.LogCaptureFixture) -> None:
     all_of_them = frames(lake.spark)
     with caplog.at_level(logging.WARNING, "airflow_bookmarks"):

@@ -91,7 +91,11 @@ class RoundTrip:
         if name in ("csv", "json", "xml") and any(field.name.lower() == _CORRUPT_RECORD for field in inside):
             read["columnNameOfCorruptRecord"] = _NO_COLUMN
         reading = {key: value for key, value in writing.items() if key.lower() in READING_OPTIONS}
-        reading = reading if _value(given, "emptyValue") is not None else _without(reading, "emptyValue")
+        if _value(given, "emptyValue") is None:
+            reading = _without(reading, "emptyValue")
+            if (null := _value(writing, "nullValue")) is not None and null == _value(writing, "emptyValue"):
+                # NULL is written as empty text. Told so, a reader would make NULL of two quotes that a value has.
+                reading = _without(reading, "nullValue")
         losses = [f"column {field.name!r}: {loss}" for field in inside for loss in _losses(name, field.dataType)]
         losses += [] if name != "csv" else _losses_by_options(given)
         return cls(writing, _unless_given(read, reading), losses)
