@@ -12,6 +12,7 @@ from airflow_bookmarks.files.access import reached_by
 from airflow_bookmarks.files.opener import open_filesystem
 from airflow_bookmarks.glue.dynamic.base import FrameBase
 from airflow_bookmarks.glue.dynamic.choice import has_choices, without_marks
+from airflow_bookmarks.glue.outputs.csv_rows import csv_rows
 from airflow_bookmarks.glue.outputs.empty_file import find_empty_file
 from airflow_bookmarks.glue.outputs.formats import FileFormat
 from airflow_bookmarks.glue.outputs.parquet import check_types
@@ -25,6 +26,7 @@ from airflow_bookmarks.glue.outputs.rows import (
 from airflow_bookmarks.sinks.files.changes import FileChanges
 from airflow_bookmarks.spark.features import has_variants, session_conf
 from airflow_bookmarks.spark.session import RowCount, session_access
+from airflow_bookmarks.spark.sinks.round_trip import RoundTrip
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -103,6 +105,11 @@ def _taken(run: GlueRun, rows: DataFrame, output: FileOutput) -> tuple[DataFrame
     return (rows if fmt.keeps_nulls else without_null_columns(rows, run, output.ctx)), fmt
 
 
+def _written(rows: DataFrame, output: FileOutput, fmt: FileFormat) -> tuple[DataFrame, Mapping[str, str]]:
+    """Return the rows as they are written, and the options of Spark's writer; a table has those of the format alone."""
+    return csv_rows(rows, fmt.options, output.partition_by, output.call) if fmt.is_flat else (rows, fmt.options)
+
+
 def _stage(run: GlueRun, rows: DataFrame, output: FileOutput, fmt: FileFormat) -> None:
     job = run.job
     if job is None:  # a managed run has one
@@ -112,7 +119,8 @@ def _stage(run: GlueRun, rows: DataFrame, output: FileOutput, fmt: FileFormat) -
     if fmt.is_glue_parquet:
         check_types(job, name, rows, output.call)
     # Whether there are rows is known when they are written: nobody scans them before.
-    writer = job.write(rows, name, when_empty="rows").format(fmt.name).options(**fmt.options)
+    written, options = _written(rows, output, fmt)
+    writer = job.write(written, name, when_empty="rows").format(fmt.name).options(**options)
     if output.partition_by:
         writer = writer.partitionBy(*output.partition_by)
     if output.update is not None:
@@ -129,8 +137,10 @@ def _write_now(run: GlueRun, rows: DataFrame, output: FileOutput, fmt: FileForma
         )
     files = open_filesystem(output.path)
     count = RowCount()
-    options = fmt.options
-    writer = count.of(rows).write.mode("append").format(fmt.name).options(**options)
+    written, given = _written(rows, output, fmt)
+    # The values are those that a staged write writes.
+    options = RoundTrip.of(fmt.name, rows.schema, output.partition_by, given).writing
+    writer = count.of(written).write.mode("append").format(fmt.name).options(**options)
     if output.partition_by:
         writer = writer.partitionBy(*output.partition_by)
     folder = files.canonical(output.path)

@@ -78,14 +78,15 @@ def format_of(name: str | None, given: GivenOptions) -> FileFormat:
 
 
 def _csv(given: GivenOptions) -> dict[str, str]:
-    quote = given.take("quoteChar", default='"')
+    sign = str(given.take("quoteChar", default='"'))
+    quote = "" if sign == "-1" else sign
     escape = given.text("escaper", default="")
     options = {
         "header": str(given.flag("writeHeader", default=True)).lower(),
         "sep": given.text("separator", default=",") or ",",
         # An escape character of its own is for readers that know it; without one a quote is doubled.
-        "escape": escape or '"',
-        "quote": "" if str(quote) == "-1" else str(quote),
+        "escape": escape or quote or '"',
+        "quote": quote,
     }
     if not given.flag("strictCheckForQuoting", default=False):
         options["escapeQuotes"] = "true"
