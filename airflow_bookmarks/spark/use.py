@@ -136,7 +136,7 @@ class ObservedFrame:
 
     @property
     def is_used(self) -> bool:
-        """Whether a completed action has read something of the frame."""
+        """Whether an action has read something of the frame: Spark tells of one that failed while it read, too."""
         return self._whole is not None or self._is_open or self._any.rows() is not None
 
     def whole(self, *, counts: bool) -> Reading | None:

@@ -19,8 +19,8 @@ _EXITS = frozenset({"sys.exit", "exit", "quit", "os._exit", "os.abort"})
 _OF_SINKS = frozenset({"getFrame", "writeFrame"})
 _NOTE = (
     "an error of the script's own between read and write that is swallowed here does not keep job.commit() from "
-    "committing: what was read counts as read. Raise it again. spark.bookmarks.on_unused=error finds only input that "
-    "no action has read"
+    "committing: what was read counts as read. Raise it again: spark.bookmarks.on_unused=error finds only input that "
+    "no action has read, and one that failed counts as well"
 )
 
 
