@@ -1,4 +1,7 @@
-"""JSON without variants, as on PySpark 3.5: Python finds the types, and parses records whose types differ."""
+"""JSON without variants: Python finds the types, and parses records whose types differ.
+
+So it is on PySpark 3.5, and where a text within a record is longer than Spark's parser takes.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,8 @@ from pyspark.sql import types as spark_types
 from airflow_bookmarks.glue.dynamic.choice import column_of, has_choices, spark_schema
 from airflow_bookmarks.glue.dynamic.error_records import ErrorRecords, ErrorStage, RecordFailure
 from airflow_bookmarks.glue.dynamic.records import SeenTypes, as_value, check_cases, keep
+from airflow_bookmarks.glue.dynamic.shapes import sort_key
+from airflow_bookmarks.glue.dynamic.types import ArrayType, ChoiceType, DataType, Field, StructType
 from airflow_bookmarks.glue.errors import ERROR_RECORDS
 
 if TYPE_CHECKING:
@@ -24,6 +29,8 @@ if TYPE_CHECKING:
 _VALUE, _PARSED = "value", "glue_parsed"
 # Behind a record, where an array is written over lines.
 _COMMA = ", \t\r\n"
+# Spark's parser takes 20,000,000 characters of a text within JSON if nothing is said.
+ANY_LENGTH = {"maxStringLen": str(2**31 - 1)}
 
 
 def json_by_records(text: DataFrame, *, run: GlueRun, name: str) -> tuple[DataFrame, ErrorRecords]:
@@ -33,13 +40,13 @@ def json_by_records(text: DataFrame, *, run: GlueRun, name: str) -> tuple[DataFr
     seen, bad = SeenTypes(), 0
     for types, failed in given.select(_VALUE).rdd.mapPartitions(_seen_in).collect():
         seen, bad = seen.merge(types), bad + failed
-    schema = seen.schema()
+    schema = _sorted_fields(seen.schema())
     check_cases(schema, text.sparkSession, name)
     wanted = spark_schema(schema)
     others = [field for field in text.schema.fields if field.name != _VALUE]
     plain = text.sparkSession.createDataFrame([], wanted)
     if not has_choices(plain) and not bad:
-        parsed = F.from_json(column_of(_VALUE), spark_types.StructType(wanted.fields)).alias(_PARSED)
+        parsed = F.from_json(column_of(_VALUE), spark_types.StructType(wanted.fields), ANY_LENGTH).alias(_PARSED)
         rows = given.select(parsed, *[column_of(other.name) for other in others])
         columns = [column_of(_PARSED).getField(field.name).alias(field.name) for field in wanted.fields]
         return rows.select(*columns, *[column_of(other.name) for other in others]), ErrorRecords()
@@ -61,6 +68,23 @@ def json_by_records(text: DataFrame, *, run: GlueRun, name: str) -> tuple[DataFr
         return frame, ErrorRecords()
     run.count(ERROR_RECORDS, bad, ctx=name)
     return frame, ErrorRecords((ErrorStage(name, "", lambda: bad, failures),))
+
+
+def _sorted_fields(schema: StructType) -> StructType:
+    """Return a schema whose structs have their fields sorted by name, as those of variants have."""
+    return StructType([Field(f.name, _with_sorted_fields(f.dataType)) for f in sorted(schema, key=_by_name)])
+
+
+def _by_name(field: Field) -> bytes:
+    return sort_key(field.name)
+
+
+def _with_sorted_fields(kind: DataType) -> DataType:
+    if isinstance(kind, StructType):
+        return _sorted_fields(kind)
+    if isinstance(kind, ChoiceType):
+        return ChoiceType([_with_sorted_fields(each) for each in kind.choices])
+    return ArrayType(_with_sorted_fields(kind.elementType)) if isinstance(kind, ArrayType) else kind
 
 
 def _seen_in(rows: Iterable[Row]) -> Iterator[tuple[SeenTypes, int]]:

@@ -136,8 +136,14 @@ class ShapeMerge:
         found: dict[str, list[DataType]] = {}
         for part in (part for struct in structs for part in struct):
             found.setdefault(part.name, []).append(part.dataType)
-        names = sorted(found, key=lambda name: name.encode("utf-16-be"))  # as Spark sorts the keys of an object
-        return StructType([Field(name, self.merged(found[name], (*here, name))) for name in names])
+        return StructType(
+            [Field(name, self.merged(found[name], (*here, name))) for name in sorted(found, key=sort_key)]
+        )
+
+
+def sort_key(name: str) -> bytes:
+    """Return by what Spark sorts the keys of an object."""
+    return name.encode("utf-16-be")
 
 
 def _kind_of(shape: DataType) -> str | None:

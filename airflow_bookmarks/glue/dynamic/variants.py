@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from pyspark.sql import functions as F
 
+from airflow_bookmarks.core.text.count import counted
 from airflow_bookmarks.glue.dynamic.choice import choices_in, column_of, marked, spark_type
 from airflow_bookmarks.glue.dynamic.error_records import ErrorRecords, ErrorStage, RecordFailure
 from airflow_bookmarks.glue.dynamic.parsed_records import json_by_records
@@ -61,6 +62,9 @@ _FIELD, _BEFORE, _BEHIND = "_", '{"_":', "}"
 # Behind a record, where an array is written over lines; an error record shows it.
 _COMMA = r"[,\s]+$"
 
+# The most characters that Spark's parser takes of a text within JSON; it has no option for a variant.
+_LONGEST = 20_000_000
+
 # A number of ten digits or more, outside of texts: only then may a whole number need eight bytes.
 _TEN_DIGITS = r"[:,\[]\s*+-?+[0-9]{10}"
 _INT = 2**31
@@ -106,9 +110,9 @@ def frame_of_json(text: DataFrame, *, run: GlueRun, name: str = "json", split: S
     of other types side by side, is a choice, also in structs and arrays. A key that comes twice has its last value.
 
     Args:
-        text: rows of one JSON object each, in the column `value`; other columns go along, after those of the records.
-            A comma may end it, as in an array over lines. A row that holds something else, or more, counts as an error;
-            an empty one is skipped.
+        text: rows of one JSON object each, in the column `value`; other columns go along, after those of the records,
+            in place of fields with their names. A comma may end a row, as in an array over lines. A row that holds
+            something else, or more, counts as an error; an empty one is skipped.
         run: the current run.
         name: the transformation context, for errors.
         split: splits rows that hold several records; without it none does.
@@ -117,8 +121,7 @@ def frame_of_json(text: DataFrame, *, run: GlueRun, name: str = "json", split: S
         FieldCaseError: two fields differ only in case.
     """
     if not has_variants():
-        frame, errors = json_by_records(split.records_of(text) if split else text, run=run, name=name)
-        return JsonRows(frame, errors)
+        return _by_records(text, run, name, split)
     others = [column_of(column) for column in text.columns if column != _VALUE]
     parsed = _parsed(text, others, split)
     keep(parsed, run)
@@ -131,11 +134,29 @@ def frame_of_json(text: DataFrame, *, run: GlueRun, name: str = "json", split: S
         parsed = parsed.where(column_of(_BAD).isNull()).union(rest)
         records = None if shapes is None else [group for group in shapes if group["shape"] is not None]
         looked = _looked(parsed, records, _shapes(rest))
+    if looked.bad and _has_longer(parsed, run, name):
+        return _by_records(text, run, name, split)
     rows = _objects_alone(parsed) if looked.others else parsed
     types = _types(rows, looked)
     check_cases(types, text.sparkSession, name)
     frame = _frame(rows.where(column_of(_PARSED).isNotNull()), types, others)
     return JsonRows(frame, _errors(rows, run, name, looked.bad + looked.others))
+
+
+def _by_records(text: DataFrame, run: GlueRun, name: str, split: Split | None) -> JsonRows:
+    frame, errors = json_by_records(split.records_of(text) if split else text, run=run, name=name)
+    return JsonRows(frame, errors)
+
+
+def _has_longer(parsed: DataFrame, run: GlueRun, name: str) -> bool:
+    """Whether texts may be no JSON for Spark's parser because of their length; a warning tells how many."""
+    found = parsed.where(F.length(column_of(_BAD)) > _LONGEST).count()
+    if found:
+        run.warn_once(
+            f"{name}: {counted(found, 'record')} of JSON may hold a text of more than {_LONGEST:,} characters, which "
+            "Spark's parser doesn't take: Python reads all records of this frame, which takes longer"
+        )
+    return found > 0
 
 
 def _parsed(text: DataFrame, others: Sequence[Column], split: Split | None) -> DataFrame:

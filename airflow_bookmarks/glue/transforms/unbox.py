@@ -21,6 +21,7 @@ from airflow_bookmarks.glue.dynamic.choice import (
 )
 from airflow_bookmarks.glue.dynamic.error_records import ErrorRecords
 from airflow_bookmarks.glue.dynamic.fields.path import steps_of
+from airflow_bookmarks.glue.dynamic.parsed_records import ANY_LENGTH
 from airflow_bookmarks.glue.dynamic.types import DataType, Field, StringType, StructType
 from airflow_bookmarks.glue.dynamic.variants import frame_of_json
 from airflow_bookmarks.glue.errors import GlueUnsupportedError
@@ -129,7 +130,7 @@ def _of_json(frame: FrameBase, rows: DataFrame, steps: Steps, text: Column, ctx:
 
 
 def _from_json(text: Column, schema: StructType) -> TypedColumn:
-    return TypedColumn(F.from_json(text, spark_schema(schema)), schema)
+    return TypedColumn(F.from_json(text, spark_schema(schema), ANY_LENGTH), schema)
 
 
 # ---- CSV

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import pytest
@@ -16,7 +17,7 @@ from airflow_bookmarks.glue.dynamic.types import StructType
 from airflow_bookmarks.glue.dynamic.variants import frame_of_json
 from airflow_bookmarks.glue.run import current_run
 from airflow_bookmarks.spark.features import has_variants
-from tests.glue.dynamic.frames import frame_of, held
+from tests.glue.dynamic.frames import frame_of, held, tree
 
 # By variants: shapes merged here or, where there are too many, by Spark's aggregate; and on a Spark without variants.
 WAYS = ("shapes", "aggregate", "records") if has_variants() else ("records",)
@@ -206,6 +207,32 @@ def test_what_is_no_object_is_an_error_record_and_other_columns_go_along(spark: 
     assert frame.errorsCount() == 3
     sources = sorted(row.error.source for row in frame.errorsAsDynamicFrame().toDF().collect())
     assert sources == ["5", "null", '{"id": 2,']
+
+
+@pytest.mark.parametrize("lines", [['{"b": 2}'], ['{"b": "c"}', "no JSON"]], ids=["plain", "choice-and-error"])
+def test_text_longer_than_the_parser_of_spark_takes_is_read(
+    spark: SparkSession, lines: list[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    long_record = F.concat(F.lit('{"b": 1, "a": "'), F.repeat(F.lit("x"), 20_000_001), F.lit('"}'))
+    others = spark.createDataFrame([(line,) for line in lines], "value string")
+    text = others.union(spark.range(1).select(long_record.alias("value")))
+
+    rows = frame_of_json(text, run=current_run(spark), name="raw")
+
+    frame = DynamicFrame.of(rows.frame, None, "raw", errors=rows.errors).toDF()
+    assert frame.columns == ["a", "b"]
+    assert [row[0] for row in frame.select(F.length("a")).collect()] == [None, 20_000_001]
+    assert rows.errors.count() == lines.count("no JSON")
+    if has_variants():
+        assert re.search(r"raw: [12] records? of JSON .* more than 20,000,000 characters", caplog.text)
+
+
+@pytest.mark.usefixtures("way")
+def test_fields_are_sorted_by_name_at_any_depth(spark: SparkSession) -> None:
+    frame = frame_of(spark, '{"b": [{"d": 1, "c": 2}], "a": {"f": 1, "e": "x"}}', '{"a": {"f": "y"}, "A1": 1}')
+    assert list(frame.schema().field_map) == ["A1", "a", "b"]
+    assert tree(frame).index("e: string") < tree(frame).index("f: choice")
+    assert tree(frame).index("c: int") < tree(frame).index("d: int")
 
 
 def test_no_record_at_all_is_a_frame_without_columns(spark: SparkSession, way: str) -> None:
