@@ -8,10 +8,13 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import DataFrame
 
+from airflow_bookmarks.core.errors import OptionError
 from airflow_bookmarks.glue.dynamic.choice import glue_schema, without_marks
 from airflow_bookmarks.glue.dynamic.declared import with_declared, with_declared_types
 from airflow_bookmarks.glue.dynamic.error_records import ErrorLimits, ErrorRecords, ErrorStage
@@ -255,3 +258,33 @@ def check_frame(frame: object, call: str) -> None:
     if not isinstance(frame, FrameBase):
         what = "a DataFrame: make it one by DynamicFrame.fromDF" if isinstance(frame, DataFrame) else repr(frame)
         raise TypeError(f"{call}: expected a DynamicFrame and got {what}. Nothing was read or changed.")
+
+
+def check_options(given: object, call: str) -> None:
+    """Make sure that what a script gives as `options` is that, and not an argument that stands beside it.
+
+    Raises:
+        OptionError: it is neither a dict nor the JSON of one.
+    """
+    try:
+        options = json.loads(given or "{}") if isinstance(given, str) else given or {}
+    except ValueError:
+        options = given
+    if not isinstance(options, Mapping):
+        raise OptionError(
+            f"{call}: options={given!r} is neither a dict nor the JSON of one. Nothing was read or changed. "
+            f"Name the argument that it is for, such as transformation_ctx={given!r}."
+        )
+
+
+def check_flag(given: object, argument: str, call: str) -> None:
+    """Make sure that what a script gives as a flag is no text, such as an argument that stands beside it.
+
+    Raises:
+        OptionError: it is a text, which would count as true.
+    """
+    if isinstance(given, str):
+        raise OptionError(
+            f"{call}: {argument}={given!r} is a text, not True or False. Nothing was read or changed. "
+            f"Name the argument that it is for, such as transformation_ctx={given!r}."
+        )

@@ -8,7 +8,7 @@ from pyspark.sql import types as spark_types
 
 from airflow_bookmarks.core.errors import OptionError
 from airflow_bookmarks.glue.catalogs.lookup import catalog_of, declared_types
-from airflow_bookmarks.glue.dynamic.base import FrameBase, check_frame
+from airflow_bookmarks.glue.dynamic.base import FrameBase, check_flag, check_frame
 from airflow_bookmarks.glue.dynamic.choice import glue_schema, without_marks
 from airflow_bookmarks.glue.dynamic.error_records import ErrorRecords, shown_errors
 from airflow_bookmarks.glue.dynamic.fields import resolve, shape
@@ -201,7 +201,12 @@ class DynamicFrame(TransformMethods):
         stageThreshold: int = 0,
         totalThreshold: int = 0,
     ) -> Self:
-        """Return the rows in as many partitions at most; with `shuffle` in as many exactly."""
+        """Return the rows in as many partitions at most; with `shuffle` in as many exactly.
+
+        Raises:
+            OptionError: `shuffle` is a text.
+        """
+        check_flag(shuffle, "shuffle", "coalesce")
         made = self.df.repartition(num_partitions) if shuffle else self.df.coalesce(num_partitions)
         return self._next(made, transformation_ctx, info, stageThreshold, totalThreshold)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from airflow_bookmarks.glue.dynamic.base import FrameBase
+from airflow_bookmarks.glue.dynamic.base import FrameBase, check_flag, check_options
 from airflow_bookmarks.glue.dynamic.collection import DynamicFrameCollection
 from airflow_bookmarks.glue.transforms.apply_mapping import mapped
 from airflow_bookmarks.glue.transforms.join import joined, not_in
@@ -51,11 +51,12 @@ class TransformMethods(FrameBase):
 
         Raises:
             TypeError, ValueError: a mapping is no tuple of two to four texts, or two contradict each other.
-            OptionError: a path can't be read, or no type is called so.
+            OptionError: a path can't be read, no type is called so, or `case_sensitive` is a text.
 
         Example:
             people.apply_mapping([("name.first", "string", "first_name", "string"), ("age", "string", "age", "int")])
         """
+        check_flag(case_sensitive, "case_sensitive", "apply_mapping")
         step = (transformation_ctx, info, stageThreshold, totalThreshold)
         return self._after(mapped(self, mappings, case_sensitive=case_sensitive), *step)
 
@@ -142,7 +143,11 @@ class TransformMethods(FrameBase):
             f: gets a record, a dict whose fields are attributes, too; returns a dict, or None to drop the record, which
                 is counted. A record with an error is an error record.
             preservesPartitioning: kept for Glue's signature; records stay in their partition in any case.
+
+        Raises:
+            OptionError: `preservesPartitioning` is a text.
         """
+        check_flag(preservesPartitioning, "preservesPartitioning", "map")
         return self._of_records(mapped_records(self, f), transformation_ctx, info, stageThreshold, totalThreshold)
 
     def mapPartitions(
@@ -159,7 +164,11 @@ class TransformMethods(FrameBase):
         Args:
             f: gets the records of a partition and returns dicts. An error in it fails the query.
             preservesPartitioning: as in `map`.
+
+        Raises:
+            OptionError: `preservesPartitioning` is a text.
         """
+        check_flag(preservesPartitioning, "preservesPartitioning", "mapPartitions")
         check_function(f, "mapPartitions")
         outcomes = mapped_partitions(self, lambda _, records: f(records))
         return self._of_records(outcomes, transformation_ctx, info, stageThreshold, totalThreshold)
@@ -174,6 +183,7 @@ class TransformMethods(FrameBase):
         totalThreshold: int = 0,
     ) -> Self:
         """As `mapPartitions`, with the number of the partition before its records."""
+        check_flag(preservesPartitioning, "preservesPartitioning", "mapPartitionsWithIndex")
         check_function(f, "mapPartitionsWithIndex")
         outcomes = mapped_partitions(self, f)
         return self._of_records(outcomes, transformation_ctx, info, stageThreshold, totalThreshold)
@@ -227,8 +237,9 @@ class TransformMethods(FrameBase):
             options: Glue has no use for them, and neither has this layer.
 
         Raises:
-            OptionError: no key, or one that a frame lacks.
+            OptionError: no key, or one that a frame lacks; or the options are neither a dict nor the JSON of one.
         """
+        check_options(options, "mergeDynamicFrame")
         rest = self._after(not_in(self, stage_dynamic_frame, primary_keys))
         merged: Self = rest.union(  # type: ignore[attr-defined]  # of DynamicFrame
             stage_dynamic_frame, transformation_ctx, info, stageThreshold, totalThreshold
@@ -241,7 +252,7 @@ class TransformMethods(FrameBase):
         self,
         root_table_name: str,
         staging_path: str | None = None,
-        options: Mapping[str, Any] | None = None,
+        options: Mapping[str, Any] | str | None = None,
         transformation_ctx: str = "",
         info: str = "",
         stageThreshold: int = 0,
@@ -256,10 +267,14 @@ class TransformMethods(FrameBase):
             options: Glue has no use for them, and neither has this layer.
             transformation_ctx: ids go on from the last committed run of it; without, they begin at 1.
 
+        Raises:
+            OptionError: the name is empty, or the options are neither a dict nor the JSON of one.
+
         Example:
             tables = orders.relationalize("orders", transformation_ctx="tables")
             tables.select("orders_items").toDF()  # id, index, items.val.sku, items.val.price
         """
+        check_options(options, "relationalize")
         tables = tables_of(self, root_table_name, transformation_ctx, staging_path)
         step = (info, stageThreshold, totalThreshold)
         frames = {name: self._after(frame, name, *step) for name, frame in tables.items()}

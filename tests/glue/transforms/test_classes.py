@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
+from typing import Any
+
 import pytest
 from pyspark.sql import SparkSession
 
+from airflow_bookmarks.core.errors import OptionError
+from airflow_bookmarks.glue.dynamic.frame import DynamicFrame
 from airflow_bookmarks.glue.transforms import classes
 from airflow_bookmarks.glue.transforms.transform import GlueTransform
 from tests.glue.transforms.frames import codes, frame_of, friends, tree
@@ -47,6 +53,34 @@ def test_collections_that_a_transform_returns_become_one(shared_spark: SparkSess
     split = friends(shared_spark).split_fields(["friends"], "lists", "rest")
     flat = classes.FlatMap.apply(split, classes.Relationalize, frame_name="frame", name="root")
     assert len(flat) == 3
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda frame: frame.relationalize("root", "/tmp", "ctx"), "relationalize: options='ctx'"),
+        (lambda frame: classes.Relationalize.apply(frame, "/tmp", "root", "ctx"), "relationalize: options='ctx'"),
+        (lambda frame: frame.relationalize("root", None, "[1]"), "options="),
+        (lambda frame: frame.mergeDynamicFrame(frame, ["age"], "ctx", "info"), "mergeDynamicFrame: options='info'"),
+        (lambda frame: frame.spigot("/tmp", "ctx"), "spigot: options 'ctx'"),
+        (lambda frame: frame.apply_mapping([("age", "int", "age", "int")], "ctx"), "case_sensitive='ctx'"),
+        (lambda frame: frame.map(lambda record: record, "ctx"), "map: preservesPartitioning='ctx'"),
+        (lambda frame: frame.mapPartitions(iter, "ctx"), "mapPartitions: preservesPartitioning='ctx'"),
+        (lambda frame: frame.mapPartitionsWithIndex(zip, "ctx"), "mapPartitionsWithIndex: preserves"),
+        (lambda frame: frame.coalesce(1, "ctx"), "coalesce: shuffle='ctx'"),
+    ],
+)
+def test_text_one_place_off_is_no_option_and_no_flag(
+    shared_spark: SparkSession, call: Callable[[DynamicFrame], Any], said: str
+) -> None:
+    with pytest.raises(OptionError, match=re.escape(said)):
+        call(friends(shared_spark))
+
+
+@pytest.mark.parametrize("options", [None, {}, "", '{"a": 1}'])
+def test_options_are_a_dict_or_its_json(shared_spark: SparkSession, options: Any) -> None:
+    flat = classes.SelectFields.apply(friends(shared_spark), ["age"])
+    assert list(flat.relationalize("root", None, options).keys()) == ["root"]
 
 
 def test_function_is_applied_to_each_frame_of_a_collection(shared_spark: SparkSession) -> None:
