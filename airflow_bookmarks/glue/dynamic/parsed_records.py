@@ -40,10 +40,10 @@ def json_by_records(text: DataFrame, *, run: GlueRun, name: str) -> tuple[DataFr
     seen, bad = SeenTypes(), 0
     for types, failed in given.select(_VALUE).rdd.mapPartitions(_seen_in).collect():
         seen, bad = seen.merge(types), bad + failed
-    schema = _sorted_fields(seen.schema())
+    others = [field for field in text.schema.fields if field.name != _VALUE]
+    schema = without_taken(_sorted_fields(seen.schema()), [other.name for other in others], run, name)
     check_cases(schema, text.sparkSession, name)
     wanted = spark_schema(schema)
-    others = [field for field in text.schema.fields if field.name != _VALUE]
     plain = text.sparkSession.createDataFrame([], wanted)
     if not has_choices(plain) and not bad:
         parsed = F.from_json(column_of(_VALUE), spark_types.StructType(wanted.fields), ANY_LENGTH).alias(_PARSED)
@@ -68,6 +68,28 @@ def json_by_records(text: DataFrame, *, run: GlueRun, name: str) -> tuple[DataFr
         return frame, ErrorRecords()
     run.count(ERROR_RECORDS, bad, ctx=name)
     return frame, ErrorRecords((ErrorStage(name, "", lambda: bad, failures),))
+
+
+def without_taken(schema: StructType, others: Iterable[str], run: GlueRun, name: str) -> StructType:
+    """Return a schema without the fields that have the name of another column, and warn of them.
+
+    The value of that column is taken, as Spark takes that of a partition in place of a field of a file.
+
+    Args:
+        schema: the types of the records.
+        others: the columns that go along with the records.
+        run: the current run.
+        name: the transformation context, for the warning.
+    """
+    tells_case = run.spark.conf.get("spark.sql.caseSensitive") == "true"
+    columns = {other if tells_case else other.lower() for other in others}
+    taken = [field.name for field in schema if (field.name if tells_case else field.name.lower()) in columns]
+    if taken:
+        run.warn_once(
+            f"{name}: the records have fields with the names of partitions, or of the column of file names: "
+            f"{', '.join(taken)}. Those of the records are left out"
+        )
+    return StructType([field for field in schema if field.name not in taken])
 
 
 def _sorted_fields(schema: StructType) -> StructType:

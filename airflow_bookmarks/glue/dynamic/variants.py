@@ -17,7 +17,7 @@ from pyspark.sql import functions as F
 from airflow_bookmarks.core.text.count import counted
 from airflow_bookmarks.glue.dynamic.choice import choices_in, column_of, marked, spark_type
 from airflow_bookmarks.glue.dynamic.error_records import ErrorRecords, ErrorStage, RecordFailure
-from airflow_bookmarks.glue.dynamic.parsed_records import json_by_records
+from airflow_bookmarks.glue.dynamic.parsed_records import json_by_records, without_taken
 from airflow_bookmarks.glue.dynamic.records import check_cases, keep
 from airflow_bookmarks.glue.dynamic.shapes import (
     ARRAY,
@@ -122,7 +122,8 @@ def frame_of_json(text: DataFrame, *, run: GlueRun, name: str = "json", split: S
     """
     if not has_variants():
         return _by_records(text, run, name, split)
-    others = [column_of(column) for column in text.columns if column != _VALUE]
+    names = [column for column in text.columns if column != _VALUE]
+    others = [column_of(column) for column in names]
     parsed = _parsed(text, others, split)
     keep(parsed, run)
     shapes = _shapes(parsed)
@@ -137,7 +138,7 @@ def frame_of_json(text: DataFrame, *, run: GlueRun, name: str = "json", split: S
     if looked.bad and _has_longer(parsed, run, name):
         return _by_records(text, run, name, split)
     rows = _objects_alone(parsed) if looked.others else parsed
-    types = _types(rows, looked)
+    types = without_taken(_types(rows, looked), names, run, name)
     check_cases(types, text.sparkSession, name)
     frame = _frame(rows.where(column_of(_PARSED).isNotNull()), types, others)
     return JsonRows(frame, _errors(rows, run, name, looked.bad + looked.others))

@@ -16,6 +16,7 @@ from airflow_bookmarks.core.selection.bound import Bound
 from airflow_bookmarks.core.selection.listing import Listing
 from airflow_bookmarks.glue.dynamic.frame import DynamicFrame
 from airflow_bookmarks.glue.dynamic.variants import frame_of_json
+from airflow_bookmarks.glue.errors import GlueUnsupportedError
 from airflow_bookmarks.glue.inputs.documents import VALUE, Documents
 from airflow_bookmarks.sources.files.options import FileOptions
 from airflow_bookmarks.spark.files.whole import WholeRead
@@ -69,6 +70,7 @@ class FileRead:
 
         Raises:
             MisuseError: another source of this run has the same context.
+            GlueUnsupportedError: JSON lies in folders of a partition `value`.
         """
         job = run.job_for(self.ctx, self.call)
         run.note_use()
@@ -79,6 +81,7 @@ class FileRead:
             )
         rows, plan = self._whole(run) if job is None else self._under(run, job)
         self.tell(plan)
+        self._check_partitions(plan)
         is_nothing_new = job is not None and plan.is_empty
         name = self.ctx or self.format.name
         if self.format.name == "json":
@@ -221,6 +224,16 @@ class FileRead:
         return frame.withColumn(name, F.url_decode(F.replace(F.input_file_name(), F.lit("+"), F.lit("%2B"))))
 
     # ---- JSON
+
+    def _check_partitions(self, plan: FilePlan) -> None:
+        """Make sure that no partition takes the place of the text that is parsed: Spark gives its value there."""
+        taken = next((column for column in plan.partition_types if column.lower() == VALUE), None)
+        if self.format.name == "json" and taken is not None:
+            raise GlueUnsupportedError(
+                self.call,
+                f"JSON in partitions of a column {taken!r}",
+                "Read it with spark.read.json, or name the partitions otherwise.",
+            )
 
     def _of_json(self, run: GlueRun, text: DataFrame, is_nothing_new: bool) -> DynamicFrame:
         kept = run.state(f"glue.columns.{run.source_name(self.ctx)}") if self.ctx else None

@@ -235,6 +235,27 @@ def test_fields_are_sorted_by_name_at_any_depth(spark: SparkSession) -> None:
     assert tree(frame).index("c: int") < tree(frame).index("d: int")
 
 
+@pytest.mark.usefixtures("way")
+@pytest.mark.parametrize("records", [['{"n": 1, "DT": 5}'], ['{"n": 1, "DT": "x", "dt": 6}', '{"n": "a"}']])
+def test_field_with_the_name_of_another_column_is_left_out(
+    spark: SparkSession, records: list[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    text = spark.createDataFrame([(record, "monday") for record in records], "value string, dt string")
+
+    rows = frame_of_json(text, run=current_run(spark), name="raw").frame
+
+    assert rows.columns == ["n", "dt"]
+    assert {row.dt for row in rows.collect()} == {"monday"}
+    assert "raw: the records have fields with the names of partitions" in caplog.text
+
+
+@pytest.mark.usefixtures("way")
+def test_field_whose_name_differs_in_case_stays_where_spark_tells_them_apart(spark: SparkSession) -> None:
+    spark.conf.set("spark.sql.caseSensitive", "true")
+    text = spark.createDataFrame([('{"DT": 5}', "monday")], "value string, dt string")
+    assert frame_of_json(text, run=current_run(spark)).frame.collect() == [(5, "monday")]
+
+
 def test_no_record_at_all_is_a_frame_without_columns(spark: SparkSession, way: str) -> None:
     frame = frame_of(spark)
 

@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
+from airflow_bookmarks.core.errors import BookmarkError
 from airflow_bookmarks.glue.errors import GlueUnsupportedError
 from airflow_bookmarks.glue.inputs.documents import Documents
-from tests.glue.running import Script, rows_of
+from tests.glue.running import Script, Tables, rows_of
 
 pytestmark = pytest.mark.spark
 
@@ -133,6 +134,28 @@ def test_partition_columns_and_names_of_files_go_along(script: Script) -> None:
     ((n, year, month, file),) = script.rows(**read)
     assert (n, year, month) == (1, "2024", "01")
     assert file.endswith("/year=2024/month=01/a.json")
+
+
+def test_value_of_a_partition_is_taken_in_place_of_a_field(script: Script, caplog: pytest.LogCaptureFixture) -> None:
+    script.put("raw/dt=2024-01-01/a.json", '{"n": 1, "dt": "other"}')
+    script.put("raw/dt=2024-01-02/a.json", '{"n": 2}')
+    assert script.rows(**json(script)) == [(1, "2024-01-01"), (2, "2024-01-02")]
+    assert caplog.text.count("raw: the records have fields with the names of partitions, or of the column of") == 1
+    assert "file names: dt." in caplog.text
+
+
+def test_value_of_a_partition_of_a_catalog_is_taken_in_place_of_a_field(script: Script, tables: Tables) -> None:
+    tables.add("orders", script.path("raw"), {"n": "int"}, serde="json", keys={"dt": "date"})
+    script.put("raw/dt=2024-01-01/a.json", '{"n": 1, "dt": "other"}')
+    tables.add_partition("orders", script.path("raw/dt=2024-01-01"), "2024-01-01")
+    [(n, day)] = script.table_rows(database=tables.database, table_name="orders", transformation_ctx="raw")
+    assert (n, str(day)) == (1, "2024-01-01")
+
+
+def test_partition_called_as_the_text_that_is_parsed_is_an_error(script: Script) -> None:
+    script.put("raw/value=1/a.json", '{"n": 1}')
+    with pytest.raises(BookmarkError, match="'value'"):
+        script.rows(**json(script))
 
 
 def test_types_of_an_empty_increment_are_those_of_the_last_run(script: Script) -> None:
