@@ -8,7 +8,7 @@ from pyspark.sql import functions as F
 
 from airflow_bookmarks.glue.dynamic.choice import marked
 from airflow_bookmarks.glue.dynamic.types import ArrayType, ChoiceType, DataType, Field, NullType, StructType
-from airflow_bookmarks.glue.transforms.typed_column import TypedColumn, any_of, columns_in, flattened
+from airflow_bookmarks.glue.transforms.typed_column import TypedColumn, any_of, check_columns, columns_in, flattened
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,10 +23,15 @@ _ITEM = "Item"
 
 
 def unnested(frame: FrameBase) -> DataFrame:
-    """Return the rows with a column for each field of a struct, named by its path: `address.city`. Arrays stay."""
+    """Return the rows with a column for each field of a struct, named by its path: `address.city`. Arrays stay.
+
+    Raises:
+        FieldPathError: another field has such a path as its name.
+    """
     rows = frame.typed()
-    parts = [part for name, value in columns_in(rows.schema) for part in flattened(name, value)]
-    return rows.select([marked(value.column, name, value.type) for name, value in parts])
+    parts = [(field, *part) for field, whole in columns_in(rows.schema) for part in flattened(field, whole)]
+    check_columns([(field, name) for field, name, _ in parts], frame.spark, "unnest")
+    return rows.select([marked(value.column, name, value.type) for _, name, value in parts])
 
 
 def without_ddb_types(frame: FrameBase, *, in_lists: bool) -> DataFrame:

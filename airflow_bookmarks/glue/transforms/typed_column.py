@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F
 
-from airflow_bookmarks.core.errors import OptionError
+from airflow_bookmarks.core.errors import BookmarkError, OptionError
 from airflow_bookmarks.glue.dynamic.choice import column_of, glue_type
 from airflow_bookmarks.glue.dynamic.fields.path import path_of
 from airflow_bookmarks.glue.dynamic.types import (
@@ -23,13 +23,17 @@ from airflow_bookmarks.glue.dynamic.types import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
-    from pyspark.sql import Column
+    from pyspark.sql import Column, SparkSession
     from pyspark.sql import types as spark_types
 
     from airflow_bookmarks.glue.dynamic.base import FrameBase
     from airflow_bookmarks.glue.dynamic.choice import Steps
+
+
+class FieldPathError(BookmarkError):
+    """Raised when the path to one field is the name of another, and both would become one column."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +141,30 @@ def _fields(name: str, column: Column, struct: StructType) -> list[tuple[str, Ty
         for each in struct
         for part in flattened(f"{name}.{each.name}", TypedColumn(column[each.name], each.dataType))
     ]
+
+
+def check_columns(columns: Iterable[tuple[str, str]], spark: SparkSession, call: str) -> None:
+    """Make sure that no two fields become one column.
+
+    Args:
+        columns: for each the field that it is made of, and its name.
+        spark: the session, which may tell columns by case: `spark.sql.caseSensitive`.
+        call: what the script calls, for the message.
+
+    Raises:
+        FieldPathError: two do.
+    """
+    tells_case = spark.conf.get("spark.sql.caseSensitive") == "true"
+    seen: dict[str, str] = {}
+    for field, name in columns:
+        known = name if tells_case else name.lower()
+        if known in seen:
+            both = f"the fields {seen[known]!r} and {field!r} both" if field != seen[known] else f"parts of {field!r}"
+            raise FieldPathError(
+                f"{call}: {both} become a column {name!r}. Nothing was read or changed. Rename one of them first, a "
+                f"name with dots in backquotes: rename_field('`{name}`', 'other')."
+            )
+        seen[known] = field
 
 
 def only(value: TypedColumn, types: Sequence[DataType]) -> TypedColumn:

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
 from pyspark.sql import SparkSession
 
 from airflow_bookmarks.glue.context import GlueContext
@@ -9,6 +14,7 @@ from airflow_bookmarks.glue.dynamic.choice import spark_schema
 from airflow_bookmarks.glue.dynamic.frame import DynamicFrame
 from airflow_bookmarks.glue.dynamic.types import ChoiceType, Field, IntegerType, StringType, StructType
 from airflow_bookmarks.glue.transforms.classes import UnnestFrame
+from airflow_bookmarks.glue.transforms.typed_column import FieldPathError
 from tests.glue.transforms.frames import frame_of, rows_of, tree
 
 _EXPORT = (
@@ -80,3 +86,33 @@ def test_unnest_of_an_export_leaves_elements_of_lists(shared_spark: SparkSession
 def test_columns_beside_the_items_stay(shared_spark: SparkSession) -> None:
     frame = frame_of(shared_spark, [((("x",),), 1)], "Item struct<a: struct<S: string>>, n int")
     assert rows_of(frame.simplify_ddb_json()) == [("x", 1)]
+
+
+@pytest.mark.parametrize(
+    "make", [lambda frame: frame.unnest(), lambda frame: frame.relationalize("root").select("root")]
+)
+@pytest.mark.parametrize(
+    ("schema", "row", "said"),
+    [
+        ("`a.b` int, a struct<b: int>", (1, (2,)), "the fields 'a.b' and 'a' both become a column 'a.b'"),
+        ("a struct<b: int>, `a.B` int", ((2,), 1), "the fields 'a' and 'a.B' both become a column 'a.B'"),
+        ("a struct<`b.c`: int, b: struct<c: int>>", ((1, (2,)),), "parts of 'a' become a column 'a.b.c'"),
+    ],
+    ids=["column", "case", "struct"],
+)
+def test_path_that_is_the_name_of_another_field_is_an_error_that_names_both(
+    shared_spark: SparkSession, make: Callable[[DynamicFrame], DynamicFrame], schema: str, row: tuple[Any], said: str
+) -> None:
+    with pytest.raises(FieldPathError, match=re.escape(said)):
+        make(frame_of(shared_spark, [row], schema))
+
+
+def test_path_that_is_the_name_of_another_field_is_free_once_that_is_renamed(shared_spark: SparkSession) -> None:
+    frame = frame_of(shared_spark, [(1, (2,))], "`a.b` int, a struct<b: int>").rename_field("`a.b`", "other")
+    assert tree(frame.unnest()) == ["|-- other: int", "|-- a.b: int"]
+
+
+def test_path_within_an_array_that_is_the_name_of_another_field_is_an_error(shared_spark: SparkSession) -> None:
+    frame = frame_of(shared_spark, [([(1, (2,))],)], "x array<struct<`a.b`: int, a: struct<b: int>>>")
+    with pytest.raises(FieldPathError, match=r"relationalize: parts of 'x' become a column 'x\.val\.a\.b'"):
+        frame.relationalize("root")

@@ -22,7 +22,7 @@ from airflow_bookmarks.glue.dynamic.types import (
 )
 from airflow_bookmarks.glue.transforms.relational.numbering import PART, PLACE, with_ids, with_places
 from airflow_bookmarks.glue.transforms.relational.storable import storable
-from airflow_bookmarks.glue.transforms.typed_column import TypedColumn, columns_in, flattened, only
+from airflow_bookmarks.glue.transforms.typed_column import TypedColumn, check_columns, columns_in, flattened, only
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -32,7 +32,8 @@ if TYPE_CHECKING:
     from airflow_bookmarks.glue.dynamic.base import FrameBase
     from airflow_bookmarks.glue.run import GlueRun, KeptValue
 
-_STATE = "glue.relationalize."
+_CALL = "relationalize"
+_STATE = f"glue.{_CALL}."
 _ID, _INDEX, _ELEMENT = "__id", "__index", "__element"
 _ARRAYS = (ArrayType, MapType)
 
@@ -59,11 +60,14 @@ def tables_of(frame: FrameBase, root: str, ctx: str, staging_path: str | None = 
 
     Raises:
         OptionError: the name is empty; or Spark runs on other machines, and there is no folder.
+        FieldPathError: two fields become one column.
     """
     if not root:
         raise OptionError("relationalize: the name of the root table is empty. Nothing was read or changed.")
     rows = frame.typed()
-    parts = [part for name, value in columns_in(rows.schema) for part in _parts(name, value)]
+    found = [(field, part) for field, value in columns_in(rows.schema) for part in _parts(field, value)]
+    check_columns([(field, name) for field, (name, _) in found], frame.spark, _CALL)
+    parts = [part for _, part in found]
     if not any(isinstance(value.type, _ARRAYS) for _, value in parts):
         return {root: rows.select([marked(value.column, name, value.type) for name, value in parts])}
     kept = _kept_ids(frame.run, ctx)
@@ -161,7 +165,9 @@ def _elements(held: DataFrame, array: str, ids: str, name: str, value: TypedColu
     kind = _as_array(value).type
     element = TypedColumn(column_of(_ELEMENT), kind.elementType if isinstance(kind, ArrayType) else kind)
     keys = [("id", TypedColumn(column_of(_ID), LongType())), ("index", TypedColumn(column_of(_INDEX), IntegerType()))]
-    return _Rows(exploded, _parts(f"{name}.val", element), [_ID, _INDEX], keys)
+    parts = _parts(f"{name}.val", element)
+    check_columns([(name, column) for column, _ in parts], held.sparkSession, _CALL)
+    return _Rows(exploded, parts, [_ID, _INDEX], keys)
 
 
 def _as_array(value: TypedColumn) -> TypedColumn:
