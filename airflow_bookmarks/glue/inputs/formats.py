@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import re
 from dataclasses import dataclass, field
@@ -26,6 +28,7 @@ _WITHOUT_EFFECT = (
     "writeHeader", "optimizePerformance", "useGlueParquetWriter", "compression", "blockSize", "pageSize", "version",
     "strictCheckForQuoting", "strictCheckForUnescapedCharacter", "useNewFlatternedXmlParser", "useNewXmlParser",
 )  # fmt: skip
+_WRITTEN = {r"\t": "\t", r"\\": "\\"}  # separators that Spark takes by their escapes
 _JSON_PATH = re.compile(r"\$(?:((?:\.[A-Za-z_][A-Za-z0-9_]*)+))?(\[\*\])?(\.\*)?")
 
 
@@ -59,7 +62,7 @@ def format_of(name: str | None, words: Words, *, is_fail_fast: bool = False) -> 
 
     Raises:
         OptionError: no format, an unknown one, or an option with a value that is none of its own.
-        GlueUnsupportedError: the format, or the JSON path, is out of reach.
+        GlueUnsupportedError: the format, the JSON path, or a pair of options is out of reach.
     """
     if not name:
         raise OptionError(f"{words.call}: no format. Nothing was read or changed. Give one of {', '.join(FORMATS)}.")
@@ -110,15 +113,41 @@ def _csv(words: Words, strict: Mapping[str, str]) -> ReadFormat:
     if words.flag("multiLine"):
         settings["multiLine"] = "true"
     has_header, skips_first = words.flag("withHeader"), words.flag("skipFirst")
+    if has_header and skips_first:
+        raise GlueUnsupportedError(
+            words.call,
+            "skipFirst together with withHeader, which leaves out the first row below the header as well,",
+            "Leave skipFirst out: withHeader alone takes the header for no row. Leave out one more by filter.",
+        )
     settings["header"] = "true" if has_header or skips_first else "false"
     return ReadFormat(
         name="csv",
         spark_name="csv",
         settings=settings,
         has_header=has_header,
-        skips_first=skips_first and not has_header,
+        skips_first=skips_first,
         schema=_schema_of(words),
     )
+
+
+def widest_row(settings: Mapping[str, str], text: str) -> int:
+    """Return how many values the longest row of a text of CSV has.
+
+    Args:
+        settings: the options of Spark's format.
+        text: whole lines.
+    """
+    separator, quote, escape = _WRITTEN.get(settings["sep"], settings["sep"]), settings["quote"], settings["escape"]
+    if len(separator) > 1:
+        return max((len(line.split(separator)) for line in text.splitlines()), default=0)
+    rows = csv.reader(
+        io.StringIO(text, newline=""),
+        delimiter=separator,
+        quotechar=quote[:1] or None,
+        quoting=csv.QUOTE_MINIMAL if quote else csv.QUOTE_NONE,
+        escapechar=None if escape == quote else escape[0],
+    )
+    return max((len(row) for row in rows), default=0)
 
 
 def _xml(words: Words, strict: Mapping[str, str]) -> ReadFormat:

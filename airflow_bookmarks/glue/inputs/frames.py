@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import logging
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, cast
 
 from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructField, StructType
@@ -14,12 +15,18 @@ from airflow_bookmarks.core.errors import SchemaUnknownError, SourceMissingError
 from airflow_bookmarks.core.files.file_plan import FilePlan
 from airflow_bookmarks.core.selection.bound import Bound
 from airflow_bookmarks.core.selection.listing import Listing
+from airflow_bookmarks.files.access import reached_by
+from airflow_bookmarks.files.opener import open_one_filesystem
 from airflow_bookmarks.glue.dynamic.frame import DynamicFrame
 from airflow_bookmarks.glue.dynamic.variants import frame_of_json
 from airflow_bookmarks.glue.errors import GlueUnsupportedError
 from airflow_bookmarks.glue.inputs.documents import VALUE, Documents
+from airflow_bookmarks.glue.inputs.formats import widest_row
 from airflow_bookmarks.sources.files.options import FileOptions
+from airflow_bookmarks.spark.features import session_conf
 from airflow_bookmarks.spark.files.whole import WholeRead
+from airflow_bookmarks.spark.readers.head import heads_of
+from airflow_bookmarks.spark.session import session_access
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -34,6 +41,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+_HEAD_BYTES = 1 << 16  # of a file, in which its longest row is looked for
+_HEADS_AT_ONCE = 200  # in memory
 _KEPT_SCHEMA_BYTES = 50_000  # a longer one is not kept for empty increments
 
 
@@ -201,14 +210,35 @@ class FileRead:
         return self._counted(run) if self.format.skips_first else None
 
     def _counted(self, run: GlueRun) -> StructType | None:
-        """Return as many columns as the first line of the first file has: it names none, and is left out."""
-        plan = self._whole_read(run).plan(run.spark)
-        first = next((file.path for file in plan.files if file.size_bytes), None)
-        if first is None:
+        """Return as many columns as the longest row at the heads of the files has: their first line names none."""
+        whole = self._whole_read(run)
+        paths = [file.path for file in whole.plan(run.spark).files if file.size_bytes]
+        if not paths:
             return None
-        one = replace(self._whole_read(run), paths=[first], listed=None, selection=FileOptions())
-        names = one.frame(run.spark, one.plan(run.spark)).columns
-        return StructType([StructField(f"col{at}", StringType()) for at in range(len(names))])
+        widths = self._widths(run, paths)
+        if None in widths:  # compressed by what only Spark reads, which tells of the first line alone
+            run.warn_once(
+                f"{self.call}: of files that are neither plain nor compressed by gzip, the columns are counted in the "
+                "line that skipFirst leaves out: give withSchema if rows have more"
+            )
+            unread = [path for path, width in zip(paths, widths, strict=True) if width is None]
+            one = replace(whole, paths=unread[:1], listed=None, selection=FileOptions())
+            widths.append(len(one.frame(run.spark, one.plan(run.spark)).columns))
+        widest = max(width for width in widths if width is not None)
+        return StructType([StructField(f"col{at}", StringType()) for at in range(widest)])
+
+    def _widths(self, run: GlueRun, paths: Sequence[str]) -> list[int | None]:
+        """Return the length of the longest row at the head of each file; None where only Spark can read it."""
+        widths: list[int | None] = []
+        with reached_by(session_access(run.spark, session_conf(run.spark))):
+            files = open_one_filesystem(self.paths)
+            for start in range(0, len(paths), _HEADS_AT_ONCE):
+                heads = heads_of(files, paths[start : start + _HEADS_AT_ONCE], _first_lines)
+                widths += [
+                    None if head is None else widest_row(self.format.settings, head.decode(errors="replace"))
+                    for head in heads
+                ]
+        return widths
 
     def _named(self, rows: DataFrame) -> DataFrame:
         """Name the columns of CSV without a header as Glue does: col0, col1, ..."""
@@ -249,3 +279,13 @@ class FileRead:
             if len(json.dumps(found)) <= _KEPT_SCHEMA_BYTES and kept.get() != found:
                 kept.set(found)
         return DynamicFrame.of(rows.frame, self.glue_ctx, self.ctx or "json", errors=rows.errors)
+
+
+def _first_lines(path: str, stream: IO[bytes]) -> bytes | None:
+    """Return the lines at the head of a file; None if it is compressed by what only Spark reads."""
+    if path.endswith((".gz", ".gzip")):
+        return _first_lines("", cast("IO[bytes]", gzip.GzipFile(fileobj=stream)))
+    if path.endswith((".bz2", ".zst", ".zstd", ".snappy", ".lz4", ".deflate", ".xz")):
+        return None
+    head = stream.read(_HEAD_BYTES)
+    return head + (stream.readline(_HEAD_BYTES) if len(head) == _HEAD_BYTES else b"")

@@ -57,7 +57,7 @@ def unboxed(
         ctx: the transformation context, for errors.
 
     Raises:
-        GlueUnsupportedError: another format.
+        GlueUnsupportedError: another format; `withHeader` together with `skipFirst`.
         OptionError: an unknown option, or a path that leads to no text.
     """
     kind = format.lower()
@@ -138,6 +138,12 @@ def _from_json(text: Column, schema: StructType) -> TypedColumn:
 
 def _from_csv(rows: DataFrame, text: Column, options: Mapping[str, Any], schema: StructType | None) -> TypedColumn:
     with_header, skips = bool(options.get("withHeader", False)), bool(options.get("skipFirst", False))
+    if with_header and skips:
+        raise GlueUnsupportedError(
+            "unbox",
+            "skipFirst together with withHeader",
+            "Leave skipFirst out: withHeader takes the header for no row.",
+        )
     reads = {"sep": str(options.get("separator", ","))}
     if "quoteChar" in options:
         reads["quote"] = "" if options["quoteChar"] in (-1, "-1") else str(options["quoteChar"])

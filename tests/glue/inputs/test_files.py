@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bz2
 import json
 import logging
 import os
@@ -111,6 +112,40 @@ def test_first_line_that_names_nothing_is_skipped(script: Script) -> None:
     frame = script.run(lambda context: context.create_dynamic_frame.from_options(**csv(script, skipFirst=True)).toDF())
     assert frame.columns == ["col0", "col1"]
     assert rows_of(frame) == [("1", "a"), ("2", "b")]
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "rows"),
+    [
+        pytest.param(["Monthly report", "1,a,x"], ["Monthly report", "2,b,y"], [("1", "a", "x"), ("2", "b", "y")],
+                     id="title"),
+        pytest.param(["made,by", "1,a"], ["made,by", "2,b,y"], [("1", "a", None), ("2", "b", "y")], id="longer-file"),
+        pytest.param(["made,by", "1", "2,b,y"], [], [("1", None, None), ("2", "b", "y")], id="longer-row"),
+        pytest.param(["made,by", '1,"a,b",c'], [], [("1", "a,b", "c")], id="quoted"),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("option", ["enable", "disable"])
+def test_line_that_is_skipped_does_not_say_how_many_columns_there_are(
+    script: Script, first: list[str], second: list[str], rows: list[tuple[str | None, ...]], option: str
+) -> None:
+    script.put("raw/a.csv", *first)
+    script.put("raw/b.csv", *second)
+    assert script.rows(option, **csv(script, skipFirst=True)) == rows
+
+
+def test_columns_of_files_that_only_spark_reads_are_counted_with_a_warning(
+    script: Script, caplog: pytest.LogCaptureFixture
+) -> None:
+    (script.root / "raw").mkdir()
+    (script.root / "raw/a.csv.bz2").write_bytes(bz2.compress(b"made,by\n1,a\n"))
+    assert script.rows(**csv(script, skipFirst=True)) == [("1", "a")]
+    assert "give withSchema if rows have more" in caplog.text
+
+
+def test_first_row_below_a_header_is_not_skipped_without_a_word(script: Script) -> None:
+    script.put("raw/a.csv", "n,item", "1,x", "2,y")
+    with pytest.raises(GlueUnsupportedError, match="skipFirst together with withHeader"):
+        script.rows(**csv(script, withHeader=True, skipFirst=True))
 
 
 def test_folders_below_are_read_with_recurse_alone(script: Script) -> None:

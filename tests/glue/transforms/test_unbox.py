@@ -86,12 +86,13 @@ def test_csv_is_one_line(
     ("path", "format", "options", "error"),
     [
         ("v", "avro", {}, GlueUnsupportedError),
+        ("v", "csv", {"withHeader": True, "skipFirst": True}, GlueUnsupportedError),
         ("v", "json", {"separator": ","}, OptionError),
         ("v", "json", {"withSchema": "struct<a: int>"}, OptionError),
         ("gone", "json", {}, OptionError),
         ("id", "json", {}, OptionError),
     ],
-    ids=["format", "option", "schema", "absent", "no-text"],
+    ids=["format", "header-and-first", "option", "schema", "absent", "no-text"],
 )
 def test_what_it_cannot_parse_is_refused(
     shared_spark: SparkSession, path: str, format: str, options: dict[str, Any], error: type[Exception]
