@@ -14,7 +14,7 @@ from pyspark.sql import types as spark_types
 from airflow_bookmarks.glue.dynamic.choice import column_of, has_choices, spark_schema
 from airflow_bookmarks.glue.dynamic.error_records import ErrorRecords, ErrorStage, RecordFailure
 from airflow_bookmarks.glue.dynamic.records import SeenTypes, as_value, check_cases, keep
-from airflow_bookmarks.glue.dynamic.shapes import sort_key
+from airflow_bookmarks.glue.dynamic.shapes import MOST_LEVELS, NestingError, sort_key
 from airflow_bookmarks.glue.dynamic.types import ArrayType, ChoiceType, DataType, Field, StructType
 from airflow_bookmarks.glue.errors import ERROR_RECORDS
 
@@ -34,11 +34,18 @@ ANY_LENGTH = {"maxStringLen": str(2**31 - 1)}
 
 
 def json_by_records(text: DataFrame, *, run: GlueRun, name: str) -> tuple[DataFrame, ErrorRecords]:
-    """Return the records that a text of JSON holds, and what could not be read. See `variants.frame_of_json`."""
+    """Return the records that a text of JSON holds, and what could not be read. See `variants.frame_of_json`.
+
+    Raises:
+        NestingError: a record nests too deep.
+        FieldCaseError: two fields differ only in case.
+    """
     given = text.where(F.trim(column_of(_VALUE)) != "")
     keep(given, run)
     seen, bad = SeenTypes(), 0
-    for types, failed in given.select(_VALUE).rdd.mapPartitions(_seen_in).collect():
+    for types, failed, has_deep in given.select(_VALUE).rdd.mapPartitions(_seen_in).collect():
+        if has_deep:
+            raise NestingError
         seen, bad = seen.merge(types), bad + failed
     others = [field for field in text.schema.fields if field.name != _VALUE]
     schema = without_taken(_sorted_fields(seen.schema()), [other.name for other in others], run, name)
@@ -109,21 +116,34 @@ def _with_sorted_fields(kind: DataType) -> DataType:
     return ArrayType(_with_sorted_fields(kind.elementType)) if isinstance(kind, ArrayType) else kind
 
 
-def _seen_in(rows: Iterable[Row]) -> Iterator[tuple[SeenTypes, int]]:
-    seen, bad = SeenTypes(), 0
+def _seen_in(rows: Iterable[Row]) -> Iterator[tuple[SeenTypes, int, bool]]:
+    """Return the types of records, how many texts are none, and whether one is too deep to be looked at."""
+    seen, bad, has_deep = SeenTypes(), 0, False
     for row in rows:
         record = _record(row[0])
         if record is None:
             bad += 1
+        elif _is_deep(row[0], record):
+            has_deep = True
         else:
             seen.add(record)
-    yield seen, bad
+    yield seen, bad, has_deep
+
+
+def _is_deep(text: str, record: dict[str, Any]) -> bool:
+    if text.count("{") + text.count("[") <= MOST_LEVELS:  # of nearly all records, without a look into them
+        return False
+    level: list[Any] = [record]
+    for _ in range(MOST_LEVELS):
+        parts = [part for each in level for part in (each.values() if isinstance(each, dict) else each)]
+        level = [part for part in parts if isinstance(part, dict | list)]
+    return bool(level)
 
 
 def _record(text: str) -> dict[str, Any] | None:
-    """Return the object that a text is; None if it is none."""
+    """Return the object that a text is; None if it is none, or so deep that no parser follows."""
     try:
         value = json.loads(text.rstrip(_COMMA))
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     return value if isinstance(value, dict) else None

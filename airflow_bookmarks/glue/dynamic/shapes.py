@@ -15,8 +15,10 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from itertools import accumulate
 from typing import TYPE_CHECKING
 
+from airflow_bookmarks.core.errors import BookmarkError
 from airflow_bookmarks.glue.dynamic.choice import one_type
 from airflow_bookmarks.glue.dynamic.types import (
     ArrayType,
@@ -43,6 +45,9 @@ if TYPE_CHECKING:
 _DIGITS_OF_HUGE = 19
 _MOST_DIGITS = 38
 
+# How deep a record may nest: both recurse, and give up at some 200 levels.
+MOST_LEVELS = 150
+
 # What a value is, as `variants` asks for it.
 INT, LONG, HUGE, DOUBLE = "INT", "LONG", "HUGE", "DOUBLE"
 TEXT, BOOLEAN, OBJECT, ARRAY = "STRING", "BOOLEAN", "OBJECT", "ARRAY"
@@ -58,13 +63,28 @@ _ATOMS: Mapping[str, type[DataType]] = {
 }
 
 
+class NestingError(BookmarkError):
+    """Raised when a record of JSON nests deeper than Spark and Python can follow."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            f"a record of JSON has more than {MOST_LEVELS} levels of objects and arrays, and no frame can hold it. "
+            "Nothing was written. Take it out of the files, or read them as text with Spark."
+        )
+
+
 def shape_of(text: str) -> DataType:
     """Return the shape that Spark's text describes: VARIANT is `UnknownType`.
 
     Raises:
         ValueError: it is no such text.
+        NestingError: it has more levels than a record may have.
     """
-    shape, rest = _shape([match.group().strip() for match in _TOKEN.finditer(text)])
+    tokens = [match.group().strip() for match in _TOKEN.finditer(text)]
+    levels = accumulate((sign == "<") - (sign == ">") for sign in tokens)
+    if max(levels, default=0) > MOST_LEVELS + 1:  # with the object around a record
+        raise NestingError
+    shape, rest = _shape(tokens)
     if rest:
         raise ValueError(f"the schema of a variant ends before {' '.join(rest)!r}: {text}")
     return shape

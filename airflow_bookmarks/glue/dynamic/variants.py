@@ -118,6 +118,7 @@ def frame_of_json(text: DataFrame, *, run: GlueRun, name: str = "json", split: S
         split: splits rows that hold several records; without it none does.
 
     Raises:
+        NestingError: a record nests too deep.
         FieldCaseError: two fields differ only in case.
     """
     if not has_variants():

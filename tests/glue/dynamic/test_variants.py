@@ -13,6 +13,7 @@ from pyspark.sql import functions as F
 from airflow_bookmarks.glue.dynamic import variants
 from airflow_bookmarks.glue.dynamic.frame import DynamicFrame
 from airflow_bookmarks.glue.dynamic.records import FieldCaseError
+from airflow_bookmarks.glue.dynamic.shapes import NestingError
 from airflow_bookmarks.glue.dynamic.types import StructType
 from airflow_bookmarks.glue.dynamic.variants import frame_of_json
 from airflow_bookmarks.glue.run import current_run
@@ -254,6 +255,26 @@ def test_field_whose_name_differs_in_case_stays_where_spark_tells_them_apart(spa
     spark.conf.set("spark.sql.caseSensitive", "true")
     text = spark.createDataFrame([('{"DT": 5}', "monday")], "value string, dt string")
     assert frame_of_json(text, run=current_run(spark)).frame.collect() == [(5, "monday")]
+
+
+# Of records of very many shapes Spark itself gives up on the deepest.
+TOO_DEEP = [(by, levels) for by in WAYS for levels in (151, 600) if (by, levels) != ("aggregate", 600)]
+
+
+@pytest.mark.parametrize(("by", "levels"), TOO_DEEP)
+def test_record_that_nests_too_deep_is_an_error_in_own_words(
+    shared_spark: SparkSession, by: str, levels: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read_by(by, monkeypatch)
+    text = '{"a":' * levels + "1" + "}" * levels
+    with pytest.raises(NestingError, match="more than 150 levels"):
+        frame_of(shared_spark, '{"b": 1}', text)
+
+
+@pytest.mark.usefixtures("way")
+def test_record_deeper_than_any_parser_follows_is_an_error_record(spark: SparkSession) -> None:
+    frame = frame_of(spark, '{"b": 1}', '{"a":' * 3000 + "1" + "}" * 3000)
+    assert (held(frame), frame.errorsCount()) == ([{"b": 1}], 1)
 
 
 def test_no_record_at_all_is_a_frame_without_columns(spark: SparkSession, way: str) -> None:
