@@ -43,6 +43,7 @@ log = logging.getLogger(__name__)
 
 _HEAD_BYTES = 1 << 16  # of a file, in which its longest row is looked for
 _HEADS_AT_ONCE = 200  # in memory
+_MOST_HEADS = 1000  # each is a request, in every run
 _KEPT_SCHEMA_BYTES = 50_000  # a longer one is not kept for empty increments
 
 
@@ -212,9 +213,16 @@ class FileRead:
     def _counted(self, run: GlueRun) -> StructType | None:
         """Return as many columns as the longest row at the heads of the files has: their first line names none."""
         whole = self._whole_read(run)
-        paths = [file.path for file in whole.plan(run.spark).files if file.size_bytes]
-        if not paths:
+        files = [file for file in whole.plan(run.spark).files if file.size_bytes]
+        if not files:
             return None
+        if len(files) > _MOST_HEADS:
+            run.warn_once(
+                f"{self.call}: the columns are counted in the newest {_MOST_HEADS:,} of {len(files):,} files, since "
+                "skipFirst leaves out the line that could name them: give withSchema if rows of others have more"
+            )
+            files = sorted(files, key=lambda file: file.modified_ms, reverse=True)[:_MOST_HEADS]
+        paths = [file.path for file in files]
         widths = self._widths(run, paths)
         if None in widths:  # compressed by what only Spark reads, which tells of the first line alone
             run.warn_once(

@@ -142,6 +142,17 @@ def test_columns_of_files_that_only_spark_reads_are_counted_with_a_warning(
     assert "give withSchema if rows have more" in caplog.text
 
 
+def test_columns_of_many_files_are_counted_in_the_newest_with_a_warning(
+    script: Script, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("airflow_bookmarks.glue.inputs.frames._MOST_HEADS", 1)
+    for age_s, (name, row) in enumerate([("b", "2,b,y"), ("a", "1,a")]):
+        script.put(f"raw/{name}.csv", "made by", row)
+        os.utime(script.root / f"raw/{name}.csv", (1_700_000_000 - age_s,) * 2)
+    assert script.rows(**csv(script, skipFirst=True)) == [("1", "a", None), ("2", "b", "y")]
+    assert "counted in the newest 1 of 2 files" in caplog.text
+
+
 def test_first_row_below_a_header_is_not_skipped_without_a_word(script: Script) -> None:
     script.put("raw/a.csv", "n,item", "1,x", "2,y")
     with pytest.raises(GlueUnsupportedError, match="skipFirst together with withHeader"):
