@@ -18,6 +18,9 @@ VALUE = "value"
 _BETWEEN = r"(?<=[}\]])(?=\s*[{\[])"
 _LOOKS_LIKE_TWO = r"[}\]]\s*+[{\[]"
 
+# Spark reads no longer value; its beginning is no JSON either, and enough to know the document by.
+_MOST_LETTERS, _BEGINNING = 20_000_000, 1_000
+
 
 @dataclass(frozen=True)
 class Documents:
@@ -65,11 +68,17 @@ def _documents(value: Column) -> Column:
 
 
 def _elements(document: Column, fields: Sequence[str]) -> Column:
-    """Return what a document holds at some fields: the elements of an array, one record, or nothing."""
+    """Return what a document holds at some fields: the elements of an array, one record, or nothing.
+
+    What is no JSON is returned as it is, for whoever parses it to count it as an error.
+    """
     held = F.trim(F.get_json_object(document, "$." + ".".join(fields)) if fields else document)
     elements = F.coalesce(F.from_json(held, "array<string>"), F.array(held))
+    is_json = F.get_json_object(document, "$").isNotNull()
+    broken = F.when(F.length(document) > _MOST_LETTERS, F.left(document, F.lit(_BEGINNING))).otherwise(document)
     return (
-        F.when(held.isNull(), F.array().cast("array<string>"))
+        F.when(held.isNull() & is_json, F.array().cast("array<string>"))
+        .when(held.isNull(), F.array(broken))
         .when(held.startswith("["), elements)
         .otherwise(F.array(held))
     )

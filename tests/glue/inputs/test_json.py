@@ -111,6 +111,18 @@ def test_path_leads_to_the_array_of_records(script: Script) -> None:
     assert script.rows(**json(script, jsonPath="$.orders.list[*]")) == [(1,), (2,)]
 
 
+def test_documents_that_are_no_json_are_error_records_where_a_path_leads_into_them(script: Script) -> None:
+    texts = ['{"list": [{"n": 1}]}', '{"list": [{"n": 2}, {"n"', '{"other": 3}', '{"list": null}', "torn"]
+    for number, text in enumerate(texts):
+        script.put(f"raw/{number}.json", text)
+
+    def told(context: Any) -> tuple[list[Any], int]:
+        frame = context.create_dynamic_frame.from_options(**json(script, jsonPath="$.list[*]"))
+        return sorted(row[0] for row in frame.toDF().select("n").collect()), frame.errorsCount()
+
+    assert script.run(told) == ([1], 2)
+
+
 @pytest.mark.parametrize("path", ["$.a[0]", "$..b", "$.a.b", "$.a[*].b"])
 def test_other_paths_are_out_of_reach(script: Script, path: str) -> None:
     script.put("raw/a.json", '{"n": 1}')
