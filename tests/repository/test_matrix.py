@@ -38,12 +38,12 @@ def _outcome(cell: str, passed: int = 3, failed: tuple[str, ...] = (), stopped: 
     return Outcome(cell, passed, {"no variants | here": 2}, list(failed), stopped, {"pyspark": "3.5.9"}, 1.5, "abc1234")
 
 
-def _tested(folder: Path, code: str) -> Outcome:
+def _tested(folder: Path, code: str, *others: str) -> Outcome:
     """Run these tests with pytest, and return what the matrix reads from the report."""
     (folder / "test_it.py").write_text(code)
     report = folder / "report.xml"
     options = ["-q", "-p", "no:cacheprovider", "-p", "no:xdist", f"--rootdir={folder}", f"--junit-xml={report}"]
-    command = [sys.executable, "-m", "pytest", *options, "test_it.py"]
+    command = [sys.executable, "-m", "pytest", *options, "test_it.py", *others]
     done = subprocess.run(command, cwd=folder, capture_output=True, check=False)
     return read_report("some", report, done.returncode, {}, 2.0)
 
@@ -109,6 +109,12 @@ def test_outcome_counts_what_passed_failed_and_was_switched_off(tmp_path: Path) 
     assert outcome.failed == ["test_it::test_two"]
     assert not outcome.is_good
     assert outcome.summary == "1 passed, 1 switched off, 1 failed"
+
+
+def test_module_that_is_skipped_as_a_whole_says_why(tmp_path: Path) -> None:
+    code = "import pytest\npytest.importorskip('absent_here', reason='no absent, which is an extra')\n"
+    (tmp_path / "test_other.py").write_text("def test_one(): pass\n")
+    assert _tested(tmp_path, code, "test_other.py").switched_off == {"no absent, which is an extra (a whole module)": 1}
 
 
 def test_error_before_a_test_is_a_failure(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 from collections import Counter
 from dataclasses import asdict, dataclass
@@ -71,12 +72,21 @@ def read_report(cell: str, report: Path, exit_code: int, versions: dict[str, str
     switched_off: Counter[str] = Counter()
     for case in ElementTree.parse(report).iter("testcase"):  # noqa: S314 - our own report
         if (skipped := case.find("skipped")) is not None:
-            switched_off[skipped.get("message", "").strip()] += 1
+            switched_off[_reason(skipped)] += 1
         elif case.find("failure") is not None or case.find("error") is not None:
             failed.append(f"{case.get('classname')}::{case.get('name')}")
         else:
             passed += 1
     return Outcome(cell, passed, dict(switched_off), failed, "", versions, seconds)
+
+
+def _reason(skipped: ElementTree.Element) -> str:
+    """Return why a test was skipped; of a whole module pytest writes the place and the reason as a tuple."""
+    message = skipped.get("message", "").strip()
+    if message != "collection skipped":
+        return message
+    _, _, why = ast.literal_eval(skipped.text or "")
+    return f"{why.removeprefix('Skipped: ')} (a whole module)"
 
 
 def save(outcome: Outcome, folder: Path) -> None:
