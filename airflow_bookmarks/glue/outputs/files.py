@@ -76,20 +76,27 @@ def _write(run: GlueRun, frame: object, output: FileOutput) -> None:
     if isinstance(frame, FrameBase) and frame.is_nothing_new and frame.to_sink().isEmpty():
         log.info("%s: nothing new, so nothing is written to %s", output.call, output.path)
         return
-    rows, fmt = _taken(run, rows_of(frame, output.call), output)
+    given = rows_of(frame, output.call)
+    if given.columns:
+        _check_partitions(given, output)
+    rows, fmt = _taken(run, given, output)
     if not rows.columns:
         log.info("%s: the frame has no columns, so nothing is written to %s", output.call, output.path)
         return
+    _check_partitions(rows, output)  # a column of nulls may be left out
+    if run.is_managed:
+        _stage(run, rows, output, fmt)
+    else:
+        _write_now(run, rows, output, fmt)
+
+
+def _check_partitions(rows: DataFrame, output: FileOutput) -> None:
     missing = [name for name in output.partition_by if name.lower() not in map(str.lower, rows.columns)]
     if missing:
         raise OptionError(
             f"{output.call}: partitionKeys name {missing}, and the frame has {rows.columns}. Nothing was written or "
             "changed."
         )
-    if run.is_managed:
-        _stage(run, rows, output, fmt)
-    else:
-        _write_now(run, rows, output, fmt)
 
 
 def _taken(run: GlueRun, rows: DataFrame, output: FileOutput) -> tuple[DataFrame, FileFormat]:
