@@ -8,7 +8,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from airflow_bookmarks.cli.confirmation import confirm, say_aside
-from airflow_bookmarks.cli.output.sharded_preview import removed_in_words
+from airflow_bookmarks.cli.output.consequences import removed_in_words
 from airflow_bookmarks.cli.output.values import WARNING, amount, as_json, as_table
 from airflow_bookmarks.cli.output.values import in_words as value_in_words
 from airflow_bookmarks.cli.verb import (

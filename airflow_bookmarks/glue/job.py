@@ -83,8 +83,6 @@ class GlueJob:
         try:
             _begin(run, job_name, {} if args is None else args)
         except BaseException as error:  # whatever it was, the script may catch it, and would read everything
-            if isinstance(error, JobBusyError):
-                error.add_note(_HOW_TO_WAIT)
             run.fail(error)
             raise
         _watch_exit()
@@ -134,38 +132,48 @@ def _begin(run: GlueRun, job_name: str, args: Mapping[str, Any]) -> None:
     option = _option(job_name, args, settings)
     run_id = _run_id(run, args, settings)
     temp_dir = args.get("TempDir") or args.get("RedshiftTempDir") or run.settings.temp_dir
-    store = os.environ.get(STORE_VARIABLE) or None if settings.store is None else None
+    store = None if settings.store is not None else os.environ.get(STORE_VARIABLE) or None
     job = None
-    if option is not Option.DISABLE and settings.store is None and store is None:
+    if settings.store is not None or store is not None:
+        job = _begun(
+            run,
+            settings,
+            name,
+            run_id,
+            store=store,
+            option=option.value,
+            from_run=args.get("job_bookmark_from"),
+            to_run=args.get("job_bookmark_to"),
+            manifest_uri=None if settings.manifest_uri else temp_dir or None,
+        )
+        run_id = job.active_run.execution_id
+    elif option is Option.DISABLE:
+        log.info("bookmark %s: option disable, and no store is named: nothing is recorded of this run", job_name)
+    else:
         raise OptionError(
             f"job.init({job_name!r}): no store, and option {option.value!r} needs one. Nothing was read or changed. "
             f"Set the environment variable {STORE_VARIABLE} of the driver, or --conf {PREFIX}store, e.g. "
             "'dynamodb://bookmarks?region=eu-west-1'; an operator sets it."
         )
-    if option is Option.DISABLE and settings.store is None and store is None:
-        log.info("bookmark %s: option disable, and no store is named: nothing is recorded of this run", job_name)
-    else:
-        with ExitStack() as changed:
-            if (
-                settings.run_id is not None and run_id is not None
-            ):  # the operator's, which every run but the first of a script adds to
-                changed.enter_context(changed_conf(run.spark, {f"{PREFIX}run_id": run_id}))
-            job = BookmarkedJob(
-                run.spark,
-                name,
-                store=store,
-                option=option.value,
-                from_run=args.get("job_bookmark_from"),
-                to_run=args.get("job_bookmark_to"),
-                run_id=run_id,
-                manifest_uri=None if settings.manifest_uri else temp_dir or None,
-            )
-            if run.reach_catalog is not None:  # what is due may go to a connection that the script has not named yet
-                run.reach_catalog(job.store)
-            job.begin()
-            job.uses.take_rows_for_any()  # Map, relationalize and others hand rows through Python
-            run_id = job.active_run.execution_id
     run.begin(job, job_name=job_name or name, option=option, run_id=run_id, temp_dir=temp_dir, arguments=args)
+
+
+def _begun(run: GlueRun, settings: Settings, name: str, run_id: str | None, **given: Any) -> BookmarkedJob:
+    """Return the job of a run that has begun in a store; `given` are further arguments of `BookmarkedJob`."""
+    with ExitStack() as changed:
+        if settings.run_id is not None and run_id is not None:
+            # the operator's, which every run but the first of a script adds to
+            changed.enter_context(changed_conf(run.spark, {f"{PREFIX}run_id": run_id}))
+        job = BookmarkedJob(run.spark, name, run_id=run_id, **given)
+        if run.reach_catalog is not None:  # what is due may go to a connection that the script has not named yet
+            run.reach_catalog(job.store)
+        try:
+            job.begin()
+        except JobBusyError as error:
+            error.add_note(_HOW_TO_WAIT)
+            raise
+        job.uses.take_rows_for_any()  # Map, relationalize and others hand rows through Python
+    return job
 
 
 def _check_keys(args: Mapping[str, Any]) -> None:

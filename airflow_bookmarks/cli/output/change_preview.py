@@ -4,12 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from airflow_bookmarks.cli.output.sharded_preview import (
-    left_in_lines,
-    removed_in_words,
-    sharded_lines,
-    twice_in_lines,
-)
+from airflow_bookmarks.cli.output.consequences import consequences
+from airflow_bookmarks.cli.output.sharded_preview import sharded_lines
 from airflow_bookmarks.cli.output.values import WARNING, amount, in_words, never_read_amount
 from airflow_bookmarks.core.job_state import SET_STATE
 from airflow_bookmarks.core.text.count import counted
@@ -45,14 +41,7 @@ def _lines(namespace: str, seen: Mapping[str, Any], change: Change) -> list[str]
     if seen.get("moved"):
         lines.append(f"  below {seen['moved']['to']}: {_moved(seen['moved'])}")
     lines.append(f"  read again: {amount(seen['read_again'])}")
-    if seen.get("unreadable_runs"):
-        lines.append(f"  can't be read, and is not counted: runs {', '.join(seen['unreadable_runs'])}")
-    removed = removed_in_words(seen)
-    if removed:
-        lines.append(f"  removed by the next run: {removed}; there is no undo after that")
-    lines += left_in_lines(seen, change)
-    lines += twice_in_lines(seen, change)
-    lines += [f"  consumer {name} has read up to run {number}" for name, number in seen["consumers"].items()]
+    lines += consequences(seen, change, "the next run")
     if seen["holder"] is not None:
         lines.append(f"  held by {seen['holder']!r}")
     return lines

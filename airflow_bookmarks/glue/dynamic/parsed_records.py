@@ -29,7 +29,8 @@ if TYPE_CHECKING:
 _VALUE, _PARSED = "value", "glue_parsed"
 # Behind a record, where an array is written over lines.
 _COMMA = ", \t\r\n"
-# Spark's parser takes 20,000,000 characters of a text within JSON if nothing is said.
+# The most characters that Spark's parser takes of a text within JSON if nothing is said; of variants nothing can be.
+LONGEST_TEXT = 20_000_000
 ANY_LENGTH = {"maxStringLen": str(2**31 - 1)}
 
 

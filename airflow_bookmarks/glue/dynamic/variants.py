@@ -17,7 +17,7 @@ from pyspark.sql import functions as F
 from airflow_bookmarks.core.text.count import counted
 from airflow_bookmarks.glue.dynamic.choice import choices_in, column_of, marked, spark_type
 from airflow_bookmarks.glue.dynamic.error_records import ErrorRecords, ErrorStage, RecordFailure
-from airflow_bookmarks.glue.dynamic.parsed_records import json_by_records, without_taken
+from airflow_bookmarks.glue.dynamic.parsed_records import LONGEST_TEXT, json_by_records, without_taken
 from airflow_bookmarks.glue.dynamic.records import check_cases, keep
 from airflow_bookmarks.glue.dynamic.shapes import (
     ARRAY,
@@ -61,9 +61,6 @@ _PARSED, _BAD, _LONG = "glue_parsed", "glue_bad", "glue_long"
 _FIELD, _BEFORE, _BEHIND = "_", '{"_":', "}"
 # Behind a record, where an array is written over lines; an error record shows it.
 _COMMA = r"[,\s]+$"
-
-# The most characters that Spark's parser takes of a text within JSON; it has no option for a variant.
-_LONGEST = 20_000_000
 
 # A number of ten digits or more, outside of texts: only then may a whole number need eight bytes.
 _TEN_DIGITS = r"[:,\[]\s*+-?+[0-9]{10}"
@@ -152,11 +149,11 @@ def _by_records(text: DataFrame, run: GlueRun, name: str, split: Split | None) -
 
 def _has_longer(parsed: DataFrame, run: GlueRun, name: str) -> bool:
     """Whether texts may be no JSON for Spark's parser because of their length; a warning tells how many."""
-    found = parsed.where(F.length(column_of(_BAD)) > _LONGEST).count()
+    found = parsed.where(F.length(column_of(_BAD)) > LONGEST_TEXT).count()
     if found:
         run.warn_once(
-            f"{name}: {counted(found, 'record')} of JSON may hold a text of more than {_LONGEST:,} characters, which "
-            "Spark's parser doesn't take: Python reads all records of this frame, which takes longer"
+            f"{name}: {counted(found, 'record')} of JSON may hold a text of more than {LONGEST_TEXT:,} characters, "
+            "which Spark's parser doesn't take: Python reads all records of this frame, which takes longer"
         )
     return found > 0
 

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F
 
+from airflow_bookmarks.glue.dynamic.parsed_records import LONGEST_TEXT
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -18,8 +20,7 @@ VALUE = "value"
 _BETWEEN = r"(?<=[}\]])(?=\s*[{\[])"
 _LOOKS_LIKE_TWO = r"[}\]]\s*+[{\[]"
 
-# Spark reads no longer value; its beginning is no JSON either, and enough to know the document by.
-_MOST_LETTERS, _BEGINNING = 20_000_000, 1_000
+_BEGINNING = 1_000  # characters of a document that Spark does not read for its length: enough to know it by
 
 
 @dataclass(frozen=True)
@@ -75,7 +76,7 @@ def _elements(document: Column, fields: Sequence[str]) -> Column:
     held = F.trim(F.get_json_object(document, "$." + ".".join(fields)) if fields else document)
     elements = F.coalesce(F.from_json(held, "array<string>"), F.array(held))
     is_json = F.get_json_object(document, "$").isNotNull()
-    broken = F.when(F.length(document) > _MOST_LETTERS, F.left(document, F.lit(_BEGINNING))).otherwise(document)
+    broken = F.when(F.length(document) > LONGEST_TEXT, F.left(document, F.lit(_BEGINNING))).otherwise(document)
     return (
         F.when(held.isNull() & is_json, F.array().cast("array<string>"))
         .when(held.isNull(), F.array(broken))
