@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F
 
-from airflow_bookmarks.glue.dynamic.parsed_records import LONGEST_TEXT
+from airflow_bookmarks.glue.dynamic.json_records.parsed_records import LONGEST_TEXT
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from airflow_bookmarks.glue.dynamic.choice import Steps
-from airflow_bookmarks.glue.dynamic.shapes import Answer, ShapeMerge, shape_of
+from airflow_bookmarks.glue.dynamic.json_records.shapes import Answer, ShapeMerge, shape_of
 from airflow_bookmarks.glue.dynamic.types import DataType, LongType, NullType, StringType, StructType, UnknownType
 
 

@@ -10,12 +10,12 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from airflow_bookmarks.glue.dynamic import variants
 from airflow_bookmarks.glue.dynamic.frame import DynamicFrame
+from airflow_bookmarks.glue.dynamic.json_records import variants
+from airflow_bookmarks.glue.dynamic.json_records.shapes import NestingError
+from airflow_bookmarks.glue.dynamic.json_records.variants import frame_of_json
 from airflow_bookmarks.glue.dynamic.records import FieldCaseError
-from airflow_bookmarks.glue.dynamic.shapes import NestingError
 from airflow_bookmarks.glue.dynamic.types import StructType
-from airflow_bookmarks.glue.dynamic.variants import frame_of_json
 from airflow_bookmarks.glue.run import current_run
 from airflow_bookmarks.spark.features import has_variants
 from tests.glue.dynamic.frames import frame_of, held, tree

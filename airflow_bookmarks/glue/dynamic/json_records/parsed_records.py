@@ -13,8 +13,8 @@ from pyspark.sql import types as spark_types
 
 from airflow_bookmarks.glue.dynamic.choice import column_of, has_choices, spark_schema
 from airflow_bookmarks.glue.dynamic.error_records import ErrorRecords, ErrorStage, RecordFailure
+from airflow_bookmarks.glue.dynamic.json_records.shapes import MOST_LEVELS, NestingError, sort_key
 from airflow_bookmarks.glue.dynamic.records import SeenTypes, as_value, check_cases, keep
-from airflow_bookmarks.glue.dynamic.shapes import MOST_LEVELS, NestingError, sort_key
 from airflow_bookmarks.glue.dynamic.types import ArrayType, ChoiceType, DataType, Field, StructType
 from airflow_bookmarks.glue.errors import ERROR_RECORDS
 

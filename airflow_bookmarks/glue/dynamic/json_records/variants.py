@@ -15,11 +15,10 @@ from typing import TYPE_CHECKING, Any, Protocol
 from pyspark.sql import functions as F
 
 from airflow_bookmarks.core.text.count import counted
-from airflow_bookmarks.glue.dynamic.choice import choices_in, column_of, marked, spark_type
+from airflow_bookmarks.glue.dynamic.choice import column_of, marked
 from airflow_bookmarks.glue.dynamic.error_records import ErrorRecords, ErrorStage, RecordFailure
-from airflow_bookmarks.glue.dynamic.parsed_records import LONGEST_TEXT, json_by_records, without_taken
-from airflow_bookmarks.glue.dynamic.records import check_cases, keep
-from airflow_bookmarks.glue.dynamic.shapes import (
+from airflow_bookmarks.glue.dynamic.json_records.parsed_records import LONGEST_TEXT, json_by_records, without_taken
+from airflow_bookmarks.glue.dynamic.json_records.shapes import (
     ARRAY,
     BOOLEAN,
     DOUBLE,
@@ -33,18 +32,18 @@ from airflow_bookmarks.glue.dynamic.shapes import (
     ShapeMerge,
     shape_of,
 )
+from airflow_bookmarks.glue.dynamic.json_records.variant_columns import ddl, got, taken
+from airflow_bookmarks.glue.dynamic.records import check_cases, keep
 from airflow_bookmarks.glue.dynamic.types import (
     ArrayType,
-    ChoiceType,
     DataType,
-    NullType,
     StructType,
 )
 from airflow_bookmarks.glue.errors import ERROR_RECORDS
 from airflow_bookmarks.spark.features import has_variants
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from pyspark import RDD
     from pyspark.sql import Column, DataFrame, Row, SparkSession
@@ -177,10 +176,10 @@ def _frame(rows: DataFrame, types: StructType, others: Sequence[Column]) -> Data
     """Return the fields of the records as columns, with their choices."""
     # In two steps, since Spark takes a field from the variant again for each mention of it.
     names = [f"glue_{number}" for number, _ in enumerate(types)]
-    fields = [_got(column_of(_PARSED), (_FIELD, f.name), _ddl(f.dataType)) for f in types]
-    taken = rows.select(*[field.alias(name) for field, name in zip(fields, names, strict=True)], *others)
-    columns = [_taken(column_of(name), f.dataType) for name, f in zip(names, types, strict=True)]
-    return taken.select(*[marked(c, f.name, f.dataType) for c, f in zip(columns, types, strict=True)], *others)
+    fields = [got(column_of(_PARSED), (_FIELD, f.name), ddl(f.dataType)) for f in types]
+    values = rows.select(*[field.alias(name) for field, name in zip(fields, names, strict=True)], *others)
+    columns = [taken(column_of(name), f.dataType) for name, f in zip(names, types, strict=True)]
+    return values.select(*[marked(c, f.name, f.dataType) for c, f in zip(columns, types, strict=True)], *others)
 
 
 @contextmanager
@@ -287,7 +286,7 @@ def _by_aggregate(parsed: DataFrame) -> _Looked:
 
 def _is_record(variant: Column) -> Column:
     """Whether what was parsed is one object, and nothing else."""
-    shape = F.schema_of_variant(_got(variant, (_FIELD,), "variant"))
+    shape = F.schema_of_variant(got(variant, (_FIELD,), "variant"))
     is_all = F.schema_of_variant(variant) == F.concat(F.lit(f"{OBJECT}<{_FIELD}: "), shape, F.lit(">"))
     return is_all & shape.startswith(OBJECT)
 
@@ -392,15 +391,15 @@ class _Several:
 def _values_at(root: Column, place: Steps) -> _Single | _Several:
     """Return the values at a place, as a variant, or as an array of variants where the place is within arrays."""
     if None not in place:
-        return _Single(_got(root, place, "variant"))
+        return _Single(got(root, place, "variant"))
     at = place.index(None)
-    elements = _got(root, place[:at], "array<variant>")
+    elements = got(root, place[:at], "array<variant>")
     rest = place[at + 1 :]
     if not rest:
         return _Several(elements)
     if None in rest:
         return _Several(F.flatten(F.transform(elements, lambda each: _several(each, rest))))
-    return _Several(F.transform(elements, lambda each: _got(each, rest, "variant")))
+    return _Several(F.transform(elements, lambda each: got(each, rest, "variant")))
 
 
 def _several(root: Column, place: Steps) -> Column:
@@ -426,86 +425,3 @@ def _is_long(variant: Column) -> Column:
 
 def _those(variants: Column, shape: str) -> Column:
     return F.to_variant_object(F.filter(variants, lambda each: F.schema_of_variant(each).startswith(shape)))
-
-
-# ---- taking variants apart
-
-
-def _taken(value: Column, wanted: DataType) -> Column:
-    """Return a value that Spark has taken from a variant as `_ddl` says, with its choices taken apart."""
-    if isinstance(wanted, NullType):
-        return F.lit(None)
-    if not choices_in(wanted) and not _has_null(wanted):
-        return value
-    if isinstance(wanted, StructType):
-        fields = [_taken(value.getField(f.name), f.dataType).alias(f.name) for f in wanted]
-        return F.when(value.isNotNull(), F.struct(*fields))
-    if isinstance(wanted, ArrayType):
-        element = wanted.elementType
-        return F.transform(value, lambda each: _taken(each, element))
-    if not isinstance(wanted, ChoiceType):
-        raise TypeError(f"no JSON is read as {wanted}")
-    return _chosen(value, wanted)
-
-
-def _chosen(variant: Column, choice: ChoiceType) -> Column:
-    """Return a variant as a choice; null if it is null, or absent."""
-    name = F.schema_of_variant(variant)
-    # By cases, since in a lambda Spark evaluates each mention of the name.
-    first, *others = [(_IS[part.typeName()](name), _as(variant, part, choice)) for part in choice.choices]
-    chosen = F.when(*first)
-    for case in others:
-        chosen = chosen.when(*case)
-    return chosen
-
-
-def _as(variant: Column, wanted: DataType, choice: ChoiceType) -> Column:
-    """Return a choice that holds a variant as one of its types."""
-    value = _taken(_got(variant, (), _ddl(wanted)), wanted)
-    parts = [value if part is wanted else F.lit(None).cast(spark_type(part)) for part in choice.choices]
-    return F.struct(*[each.alias(part.typeName()) for each, part in zip(parts, choice.choices, strict=True)])
-
-
-# Whether a value whose schema has a name is one of a type of a choice. No choice has whole numbers of two types.
-_IS: Mapping[str, Callable[[Column], Column]] = {
-    "int": lambda name: name == "BIGINT",
-    "long": lambda name: name == "BIGINT",
-    "decimal": lambda name: (name == "BIGINT") | name.startswith("DECIMAL"),
-    "double": lambda name: (name == "DOUBLE") | name.startswith("DECIMAL"),
-    "string": lambda name: name == "STRING",
-    "boolean": lambda name: name == "BOOLEAN",
-    "struct": lambda name: name.startswith("OBJECT"),
-    "array": lambda name: name.startswith("ARRAY"),
-}
-
-
-def _has_null(wanted: DataType) -> bool:
-    if isinstance(wanted, StructType):
-        return any(_has_null(part.dataType) for part in wanted)
-    return isinstance(wanted, NullType) or (isinstance(wanted, ArrayType) and _has_null(wanted.elementType))
-
-
-def _ddl(wanted: DataType) -> str:
-    """Return what Spark takes a value from a variant as, in its SQL: what it has no type for stays a variant."""
-    if isinstance(wanted, ChoiceType | NullType):
-        return "variant"
-    if isinstance(wanted, StructType):
-        parts = [f"`{part.name.replace('`', '``')}`: {_ddl(part.dataType)}" for part in wanted]
-        return f"struct<{', '.join(parts)}>"
-    if isinstance(wanted, ArrayType):
-        return f"array<{_ddl(wanted.elementType)}>"
-    return spark_type(wanted).simpleString()
-
-
-def _got(root: Column, place: Sequence[str | None], target: str) -> Column:
-    """Return what a variant holds below names, as a type of Spark's SQL; null if it is absent or doesn't fit."""
-    path = "$"
-    for number, name in enumerate(place):
-        if name is None:
-            raise TypeError(f"no value is at {place}: it leads into an array")
-        if '"' in name and "'" in name:  # no path can name it
-            entries = F.try_variant_get(root, path, "map<string, variant>")
-            return _got(entries[F.lit(name)], place[number + 1 :], target)
-        quote = "'" if '"' in name else '"'
-        path += f"[{quote}{name}{quote}]"
-    return root if path == "$" and target == "variant" else F.try_variant_get(root, path, target)
