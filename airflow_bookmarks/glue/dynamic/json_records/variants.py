@@ -61,8 +61,9 @@ _FIELD, _BEFORE, _BEHIND = "_", '{"_":', "}"
 # Behind a record, where an array is written over lines; an error record shows it.
 _COMMA = r"[,\s]+$"
 
-# A number of ten digits or more, outside of texts: only then may a whole number need eight bytes.
-_TEN_DIGITS = r"[:,\[]\s*+-?+[0-9]{10}"
+# A number of ten digits or more, outside of texts: only then may a whole number need eight bytes. Most records have no
+# ten digits at all, which costs less to see.
+_ANY_TEN_DIGITS, _TEN_DIGITS = "[0-9]{10}", r"[:,\[]\s*+-?+[0-9]{10}"
 _INT = 2**31
 # Records of so many shapes at most are merged here, which tells more than Spark's aggregate; a shape is some hundred
 # characters, and a sparse record has many.
@@ -168,8 +169,8 @@ def _parsed(text: DataFrame, others: Sequence[Column], split: Split | None) -> D
         variant = F.when(may_be_one, F.try_parse_json(F.concat(F.lit(_BEFORE), record, F.lit(_BEHIND))))
         parsed = text.select(variant.alias(_PARSED), value, *others)
     is_bad = column_of(_PARSED).isNull() & (F.trim(value) != "")
-    is_long = value.rlike(_TEN_DIGITS).alias(_LONG)
-    return parsed.select(_PARSED, F.when(is_bad, value).alias(_BAD), is_long, *others)
+    is_long = value.rlike(_ANY_TEN_DIGITS) & value.rlike(_TEN_DIGITS)
+    return parsed.select(_PARSED, F.when(is_bad, value).alias(_BAD), is_long.alias(_LONG), *others)
 
 
 def _frame(rows: DataFrame, types: StructType, others: Sequence[Column]) -> DataFrame:
