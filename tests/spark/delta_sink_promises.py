@@ -549,6 +549,7 @@ def drivers_of_both(lake: Lake) -> Drivers:
     return Drivers(lake, lambda job, lines: to_both(job, lines, lake), {"on_partial": "ask"})
 
 
+@pytest.mark.needs("observations")
 @pytest.mark.parametrize("option", mostly_thorough(["enable", "disable"]))
 def test_run_that_may_ask_writes_two_tables_each_once(lake: Lake, table: Table, option: str) -> None:
     lake.put("a.txt", "a")
@@ -558,6 +559,7 @@ def test_run_that_may_ask_writes_two_tables_each_once(lake: Lake, table: Table, 
     assert (table.lines(), Table(lake.spark, lake.path("region")).lines()) == (["x"], ["a"])
 
 
+@pytest.mark.needs("own sessions")
 @pytest.mark.thorough
 def test_row_that_the_second_table_refuses_lands_in_neither(lake: Lake, table: Table) -> None:
     lake.put("a.txt", "a", "a")
@@ -570,6 +572,7 @@ def test_row_that_the_second_table_refuses_lands_in_neither(lake: Lake, table: T
     assert (table.lines(), Table(lake.spark, lake.path("region")).lines()) == (["b"], ["b"])
 
 
+@pytest.mark.needs("own sessions")
 @pytest.mark.thorough  # test_run_without_new_input_writes_no_version has one
 def test_nothing_new_is_written_to_neither_of_two_tables(lake: Lake, table: Table) -> None:
     lake.put("a.txt", "a")
@@ -579,6 +582,7 @@ def test_nothing_new_is_written_to_neither_of_two_tables(lake: Lake, table: Tabl
     assert [len(Table(lake.spark, lake.path(name)).history()) for name in ("orders", "region")] == [2, 2]
 
 
+@pytest.mark.needs("own sessions")
 @pytest.mark.parametrize(
     ("settled_as", "in_first", "in_second"),
     [
@@ -604,6 +608,7 @@ def test_driver_that_died_between_two_tables_is_settled_by_a_person(
     assert drivers.files() == ["a", "b"]
 
 
+@pytest.mark.needs("own sessions")
 @pytest.mark.thorough
 @pytest.mark.parametrize(("point", "nth"), [(Failpoint.PLACED, 2), (Failpoint.STAGED, 3), (Failpoint.COMMITTED, 1)])
 def test_driver_that_died_beside_both_tables_needs_nobody(lake: Lake, table: Table, point: Failpoint, nth: int) -> None:
@@ -649,6 +654,7 @@ def test_run_whose_second_table_refuses_its_rows_says_that_the_first_has_landed(
 # ---- what is refused
 
 
+@pytest.mark.needs("own sessions")
 @pytest.mark.parametrize(
     ("in_frame", "in_table", "is_taken"),
     [
@@ -676,6 +682,7 @@ def test_key_of_another_type_than_that_of_the_table_is_refused(
     assert [row["v"] for row in table.frame().collect()] == ["x"]
 
 
+@pytest.mark.needs("own sessions")
 @pytest.mark.thorough
 def test_key_that_the_table_has_not_is_refused(lake: Lake, table: Table) -> None:
     table.run("CREATE TABLE {table} (v STRING) USING delta")
@@ -685,6 +692,7 @@ def test_key_that_the_table_has_not_is_refused(lake: Lake, table: Table) -> None
     job.abort("refused")
 
 
+@pytest.mark.needs("own sessions")
 @pytest.mark.thorough
 def test_update_of_a_key_takes_the_old_row_along(lake: Lake, table: Table) -> None:
     source = Table(lake.spark, lake.path("source"))
@@ -701,6 +709,7 @@ def test_update_of_a_key_takes_the_old_row_along(lake: Lake, table: Table) -> No
     assert sorted((row["id"], row["v"]) for row in table.frame().collect()) == [(2, "c"), (5, "a")]
 
 
+@pytest.mark.needs("own sessions")
 @pytest.mark.thorough
 def test_key_with_a_dot_in_its_name_is_merged_by_it(lake: Lake, table: Table) -> None:
     for value in ("x", "y"):
