@@ -131,9 +131,10 @@ class IcebergKind(SourceKind[IcebergPlan]):
         sizes = bytes_of(added)
         # Of changes each row that was updated is read as it was, too.
         rows = None if recipe.options.changes else total([each.told("added-records") for each in added])
+        files = files_of(added)
         amount = Amount(
             FILES,
-            sum(map(files_of, added)) + sum(part.files for part in left),
+            None if files is None else files + sum(part.files for part in left),
             None if left else sizes,
             None if rows is None else rows + sum(part.rows for part in left),
         )

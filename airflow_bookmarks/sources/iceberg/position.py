@@ -197,7 +197,7 @@ class IcebergPlan:
     pieces: tuple[TablePiece, ...]
     leads_to: IcebergPosition | None
     after: IcebergPosition | None = None
-    files: int = 0
+    files: int | None = 0
     size_bytes: int | None = None
     rows: int | None = None
     skipped: Mapping[str, int] = field(default_factory=dict)
@@ -232,7 +232,8 @@ class IcebergPlan:
 
     def summary(self) -> str:
         """Return it as one line for a log."""
-        what = counted(self.files, "file") + ("" if self.part is None else f" of {self.part}")
+        number = "an unknown number of files" if self.files is None else counted(self.files, "file")
+        what = number + ("" if self.part is None else f" of {self.part}")
         if self.after is None or self.is_anew:
             anew = " anew, because it was changed" if self.is_anew else ""
             return f"processing {what} of the table as of {self.leads_to or 'no snapshot'}{anew}"
@@ -306,7 +307,7 @@ def united(plans: Sequence[IcebergPlan]) -> IcebergPlan:
         plans[-1],
         pieces=tuple(_joined(list(itertools.chain.from_iterable(plan.pieces for plan in read)))),
         after=plans[0].after,
-        files=sum(plan.files for plan in read),
+        files=total([plan.files for plan in read]),
         size_bytes=total([plan.size_bytes for plan in read]),
         rows=total([plan.rows for plan in read]),
         skipped={},

@@ -6,6 +6,9 @@ UPDATE, DELETE, MERGE, overwrite        overwrite     a change
 DELETE of whole files                   delete        a change, if it removed anything
 compaction, rewriting of manifests      replace       no news
 columns, properties, tags               none          no news
+
+The specification leaves counts to the writer. One that counts files leaves out what is zero; some, among them DuckDB,
+count nothing: what such a snapshot did is not known, so it is taken to have done what its operation can do.
 """
 
 from __future__ import annotations
@@ -19,6 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 _DATA_FILES, _DELETE_FILES = ("added-data-files", "deleted-data-files"), ("added-delete-files", "removed-delete-files")
+# One of these is there wherever the writer counts files, also where it added and removed none.
+_COUNTED = (*_DATA_FILES, *_DELETE_FILES, "total-data-files", "changed-partition-count")
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +33,7 @@ class TableSnapshotInfo:
     Attributes:
         id: Its id, a random number that no other snapshot has.
         parent: The id of the one before; None: it was the first.
-        operation: "append", "overwrite", "delete" or "replace".
+        operation: "append", "overwrite", "delete" or "replace"; "": it does not say.
         time_ms: When it was committed, in ms since 1970 UTC.
         summary: What its writer tells: counts, as text.
     """
@@ -49,12 +54,35 @@ class TableSnapshotInfo:
         """Whether it did more than append rows: a compaction and a delete that met no row did not."""
         if self.operation in ("append", "replace"):
             return False
-        return any(self.count(name) for name in (*_DATA_FILES, *_DELETE_FILES))
+        return not self.counts_files or any(self.count(name) for name in (*_DATA_FILES, *_DELETE_FILES))
 
     @property
     def has_news(self) -> bool:
         """Whether rows came, changed or went."""
-        return self.changes_rows or (self.is_append and self.count("added-data-files") != 0)
+        return self.changes_rows or (self.is_append and self.adds_files)
+
+    @property
+    def counts_files(self) -> bool:
+        """Whether its writer counts files, so that a count which is not there is zero."""
+        return any(name in self.summary for name in _COUNTED)
+
+    @property
+    def adds_files(self) -> bool:
+        """Whether it added data files; so it is taken where nobody counted them."""
+        return not self.counts_files or self.count("added-data-files") != 0
+
+    @property
+    def files(self) -> int | None:
+        """How many files hold what it did; None: not known."""
+        if not self.counts_files:
+            return None
+        return sum(map(self.count, (*_DATA_FILES, "added-delete-files")))
+
+    @property
+    def size_bytes(self) -> int | None:
+        """How many bytes the files have that it added; None: not known."""
+        size = self.told("added-files-size")
+        return 0 if size is None and not self.adds_files else size
 
     @property
     def is_first(self) -> bool:
@@ -64,7 +92,7 @@ class TableSnapshotInfo:
         return self.parent is None and is_all and not self.count("deleted-data-files")
 
     def count(self, name: str) -> int:
-        """Return a count of the summary; what it does not name is 0."""
+        """Return a count of the summary; what it does not name is 0: see `counts_files`."""
         return int(self.summary.get(name, 0))
 
     def told(self, name: str) -> int | None:
@@ -73,13 +101,15 @@ class TableSnapshotInfo:
 
     def files_in_words(self) -> str:
         """Say how many files it wrote and removed."""
+        if not self.counts_files:
+            return "how many files, its writer does not say"
         counts = [(self.count("added-data-files"), "written"), (self.count("deleted-data-files"), "removed")]
         counts.append((self.count("added-delete-files"), "with deletes written"))
         return " and ".join(f"{counted(count, 'file')} {what}" for count, what in counts if count)
 
     def in_words(self) -> str:
         """Say what it was."""
-        return f"snapshot {self.id} ({self.operation})"
+        return f"snapshot {self.id} ({self.operation or 'no operation named'})"
 
 
 @dataclass(frozen=True, slots=True)

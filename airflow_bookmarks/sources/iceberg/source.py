@@ -102,15 +102,14 @@ class IcebergSource:
         line = list(table.line(table.current))[::-1]
         if table.has_all_since_the_first() and not any(each.changes_rows for each in line):
             window = window_of(line, self.recipe.options)
-            if window.left:
+            if window.has_more:
                 plan = self._whole(window.snapshots[-1])
-                return replace(plan, skipped={OVER_BOUND: window.left}, has_more=True)
+                return replace(plan, skipped=_over_bound(window), has_more=True)
         return self._whole(table.newest)
 
     def _whole(self, snapshot: TableSnapshotInfo | None) -> IcebergPlan:
         if snapshot is None:
             return IcebergPlan(self.recipe, (), position_at(None))
-        files = snapshot.count("total-data-files")
         deletes = snapshot.count("total-position-deletes")
         rows = None if snapshot.count("total-equality-deletes") else snapshot.told("total-records")
         return IcebergPlan(
@@ -118,7 +117,7 @@ class IcebergSource:
             () if snapshot.told("total-data-files") == 0 else (WholeTable(snapshot.id),),
             position_at(snapshot),
             None,
-            files,
+            snapshot.told("total-data-files"),
             snapshot.told("total-files-size"),
             None if rows is None else rows - deletes,
         )
@@ -179,11 +178,11 @@ class IcebergSource:
             (piece,) if window.reads else (),
             position_at(end),
             before,
-            sum(map(files_of, window.reads)),
+            files_of(window.reads),
             bytes_of(window.reads),
             None if changes else total([each.told("added-records") for each in window.reads]),
-            {**window.skipped, **({OVER_BOUND: window.left} if window.left else {})},
-            has_more=bool(window.left),
+            {**window.skipped, **_over_bound(window)},
+            has_more=window.has_more,
         )
 
     def _rolled_back(
@@ -219,7 +218,7 @@ class IcebergSource:
 
     def _anew(self, table: SnapshotLog, before: IcebergPosition) -> IcebergPlan:
         plan = self._whole(table.newest)
-        return replace(plan, after=before, read_again=plan.files, is_anew=True)
+        return replace(plan, after=before, read_again=plan.files or 0, is_anew=True)
 
     def _of(self, change: str) -> tuple[str, str, str]:
         return self._label, change, self.recipe.name
@@ -300,6 +299,10 @@ class IcebergSource:
         """Return the same source that plans no more than `bound`."""
         recipe = replace(self.recipe, options=self.recipe.options.bounded(bound))
         return IcebergSource(recipe, self._label, self._look, self._on_source_change, self._job, self._ctx)
+
+
+def _over_bound(window: SnapshotWindow) -> dict[str, int]:
+    return {OVER_BOUND: window.left} if window.left else {}
 
 
 def why_gone(table: SnapshotLog, plan: IcebergPlan) -> str | None:

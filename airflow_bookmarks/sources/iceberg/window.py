@@ -22,7 +22,8 @@ class SnapshotWindow:
         snapshots: The snapshots.
         reads: Those of them whose rows are read.
         skipped: How many files of snapshots that changed rows it leaves out, by reason.
-        left: How many files a bound leaves to the next run.
+        left: How many files a bound leaves to the next run, as far as the writers have counted them.
+        has_more: Whether a bound leaves anything to the next run.
         change: The first snapshot that did more than append, as far as the window goes; None: none did.
     """
 
@@ -30,13 +31,15 @@ class SnapshotWindow:
     reads: Sequence[TableSnapshotInfo] = ()
     skipped: Mapping[str, int] = field(default_factory=dict)
     left: int = 0
+    has_more: bool = False
     change: TableSnapshotInfo | None = None
 
 
 def window_of(snapshots: Sequence[TableSnapshotInfo], options: VersionOptions) -> SnapshotWindow:
     """Return what a run reads of the snapshots since a position.
 
-    A bound ends it between two snapshots, and after the first one that has anything to read.
+    A bound ends it between two snapshots, and after the first one that has anything to read. Where files or bytes are
+    bounded, a snapshot of which these are not known is read by itself.
 
     Args:
         snapshots: all of them, oldest first.
@@ -57,8 +60,9 @@ def window_of(snapshots: Sequence[TableSnapshotInfo], options: VersionOptions) -
             for reason, name in ((REWRITTEN, "added-data-files"), (REMOVED, "deleted-data-files")):
                 if each.count(name):
                     skipped[reason] = skipped.get(reason, 0) + each.count(name)
-    left = sum(files_of(each) for each in snapshots[end:] if is_to_read(each, options))
-    return SnapshotWindow(snapshots[:end], reads, skipped, left, change)
+    rest = [each for each in snapshots[end:] if is_to_read(each, options)]
+    left = sum(each.files or 0 for each in rest)
+    return SnapshotWindow(snapshots[:end], reads, skipped, left, bool(rest), change)
 
 
 def is_to_read(snapshot: TableSnapshotInfo, options: VersionOptions) -> bool:
@@ -79,24 +83,28 @@ def added_by(snapshots: Sequence[TableSnapshotInfo], options: VersionOptions) ->
     return [
         each
         for each in snapshots
-        if is_to_read(each, options) or (each.changes_rows and not leaves_out and each.count("added-data-files"))
+        if is_to_read(each, options) or (each.changes_rows and not leaves_out and each.adds_files)
     ]
 
 
-def files_of(snapshot: TableSnapshotInfo) -> int:
-    """Return how many files hold what a snapshot did."""
-    return sum(map(snapshot.count, ("added-data-files", "deleted-data-files", "added-delete-files")))
+def files_of(snapshots: Sequence[TableSnapshotInfo]) -> int | None:
+    """Return how many files hold what snapshots did; None where one does not tell."""
+    return total([each.files for each in snapshots])
 
 
 def bytes_of(snapshots: Sequence[TableSnapshotInfo]) -> int | None:
     """Return how many bytes the files have that snapshots have added; None where one does not tell."""
-    return total([each.told("added-files-size") for each in snapshots])
+    return total([each.size_bytes for each in snapshots])
 
 
 def _is_over(options: VersionOptions, reads: Sequence[TableSnapshotInfo]) -> bool:
     bound = options.bound
     return (
         (options.max_versions is not None and len(reads) > options.max_versions)
-        or (bound.max_files is not None and sum(map(files_of, reads)) > bound.max_files)
-        or (bound.max_bytes is not None and (bytes_of(reads) or 0) > bound.max_bytes)
+        or (bound.max_files is not None and _exceeds(files_of(reads), bound.max_files))
+        or (bound.max_bytes is not None and _exceeds(bytes_of(reads), bound.max_bytes))
     )
+
+
+def _exceeds(amount: int | None, most: int) -> bool:
+    return amount is None or amount > most

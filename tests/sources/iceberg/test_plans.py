@@ -112,9 +112,17 @@ def test_fork_is_the_newest_that_both_have() -> None:
     ("operation", "summary", "changes", "news"),
     [
         ("append", {"added-data-files": "1"}, False, True),
-        ("append", {}, False, False),
+        ("append", {"total-data-files": "1"}, False, False),
+        ("append", {"added-data-files": "0"}, False, False),
+        ("append", {"changed-partition-count": "0"}, False, False),
+        ("append", {}, False, True),  # its writer counts nothing
+        ("append", {"added-records": "5"}, False, True),
         ("replace", {"added-data-files": "1", "deleted-data-files": "3"}, False, False),
-        ("delete", {}, False, False),
+        ("replace", {}, False, False),
+        ("delete", {"total-data-files": "1"}, False, False),
+        ("delete", {}, True, True),
+        ("overwrite", {"engine-name": "x"}, True, True),
+        ("", {}, True, True),  # the first format of tables has snapshots without a summary
         ("delete", {"deleted-data-files": "1"}, True, True),
         ("overwrite", {"added-data-files": "1"}, True, True),
         ("overwrite", {"added-delete-files": "1"}, True, True),
