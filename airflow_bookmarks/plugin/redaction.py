@@ -58,7 +58,13 @@ def text_with_names_hidden(store: BookmarkStore, scope: UserScope, said: str, jo
     """Return what an error says of jobs that may be looked at, without the names of neighbours that may not."""
     near = {name for job in jobs for name in _near(store, job)}
     hidden = hidden_from(store, scope, sorted(name for name in near if name in said))
-    return _any_of(hidden).sub(HIDDEN, said) if hidden else said
+    return without_names(said, hidden)
+
+
+def without_names(said: str, hidden: Iterable[str]) -> str:
+    """Return a text without the names of some jobs."""
+    names = frozenset(hidden)
+    return _any_of(names).sub(HIDDEN, said) if names else said
 
 
 def _near(store: BookmarkStore, job: str) -> set[str]:

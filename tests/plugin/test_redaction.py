@@ -16,7 +16,9 @@ from airflow_bookmarks.plugin import dependencies as visit
 from airflow_bookmarks.plugin.auth import UserScope
 from airflow_bookmarks.plugin.redaction import with_names_hidden
 from airflow_bookmarks.plugin.schemas.responses import LagList, LagRow, Requested, RequestRow
+from airflow_bookmarks.sources.files.planner import FileSource
 from tests.airflow.conftest import World
+from tests.lifecycle.shop import FILES
 
 from .conftest import API, Site, meant, run_of_dag
 
@@ -95,6 +97,31 @@ def test_health_of_a_job_names_no_upstream_that_is_hidden(
     assert {answer.json()["health"]["state"] for answer in told.values()} == {"REWOUND"}
     assert ABOVE in told["ada"].text
     assert ABOVE not in told["flo"].text
+
+
+def fail_ours(world: World) -> None:
+    """Let a run of the job fail at its upstream."""
+    identity = RunIdentity(f"{OURS}/2", dag_id="flights", task_id="clean")
+    run = ActiveRun.begin(world.store, OURS, identity, world.shop.environment)
+    run.plan("more", FileSource(FILES, [str(world.shop.raw)], clock=world.shop.environment.clock))
+    run.abort(f"UpstreamRewoundError: REWOUND: upstream '{ABOVE}' went back")
+
+
+@pytest.mark.parametrize("is_reset", [False, True], ids=["has_read_it", "was_reset"])
+@pytest.mark.parametrize(
+    "path", [f"jobs/{OURS}", "jobs", "jobs?sort=health", "dags/flights/jobs", f"jobs/{OURS}/runs?limit=1"]
+)
+def test_error_of_a_failed_try_names_no_upstream_that_is_hidden(
+    site: Site, row_of_jobs: World, dags: tuple[str, ...], path: str, is_reset: bool
+) -> None:
+    if is_reset:  # its head says nothing of the upstream then
+        reset(row_of_jobs.store, OURS, reason="a test", who="ada")
+    fail_ours(row_of_jobs)
+    told = {user: site.as_user(user).get(f"{API}/{path}").text for user in ("flo", "ada")}
+
+    assert f"upstream '{ABOVE}' went back" in told["ada"]
+    assert "upstream '(hidden)' went back" in told["flo"]
+    assert ABOVE not in told["flo"]
 
 
 # ---- errors

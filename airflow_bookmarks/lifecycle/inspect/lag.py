@@ -115,7 +115,7 @@ class Neighbours:
         """
         head = store.head(job)
         reads = {job: _contexts(store, job, head, with_last_run=True)}
-        wanted = sorted(_upstreams(reads[job]))
+        wanted = sorted(upstreams_in(reads[job]))
         return cls(store, (job,), {**store.heads(wanted), job: head}, reads)
 
     @classmethod
@@ -126,7 +126,7 @@ class Neighbours:
         run would take a query for each job.
         """
         reads, hidden = _reads_of(store, heads)
-        wanted = {name for contexts in reads.values() for name in _upstreams(contexts)} - heads.keys()
+        wanted = {name for contexts in reads.values() for name in upstreams_in(contexts)} - heads.keys()
         found = store.heads_or_damage(sorted(wanted))
         others = {job: head for job, head in found.items() if isinstance(head, Head)}
         damaged = {job: why for job, why in found.items() if not isinstance(why, Head)}
@@ -153,7 +153,7 @@ class Neighbours:
     @cached_property
     def readers(self) -> tuple[JobConsumer, ...]:
         """The readers of each job, by name."""
-        pairs = [(job, upstream) for job in self.jobs for upstream in sorted(_upstreams(self.reads[job]))]
+        pairs = [(job, upstream) for job in self.jobs for upstream in sorted(upstreams_in(self.reads[job]))]
         edges = self.store.edges_of(pairs)
         return tuple(
             JobConsumer(job, upstream, names, edges.get((job, upstream)), self.reads[job][names[0]].kind)
@@ -248,7 +248,8 @@ def _reads_of(
     return reads, hidden
 
 
-def _upstreams(contexts: Mapping[str, ContextState]) -> set[str]:
+def upstreams_in(contexts: Mapping[str, ContextState]) -> set[str]:
+    """Return the jobs that contexts read."""
     return {name for state in contexts.values() if (name := upstream_of(state)) is not None}
 
 

@@ -10,9 +10,9 @@ from airflow_bookmarks.core.health.record import IndexFacts, record_of
 from airflow_bookmarks.core.health.verdict import HealthFinding, HealthState, judge
 from airflow_bookmarks.core.text.instant import to_text
 from airflow_bookmarks.lifecycle.health.job import facts_of, waiting_requests
-from airflow_bookmarks.lifecycle.inspect.lag import Neighbours, readable_lags
+from airflow_bookmarks.lifecycle.inspect.lag import Neighbours, readable_lags, upstreams_in
 from airflow_bookmarks.plugin.airflow_database.schedule import schedules_of
-from airflow_bookmarks.plugin.redaction import hidden_from
+from airflow_bookmarks.plugin.redaction import hidden_from, without_names
 from airflow_bookmarks.plugin.schemas.responses import HealthNote, HealthRow
 
 if TYPE_CHECKING:
@@ -35,12 +35,15 @@ RANKS: Mapping[str, int] = {state.value: state.rank for state in HealthState}
 class Surroundings:
     """What heads alone don't tell of the health of jobs.
 
-    How far they are behind others, when they were due, and which changes of them wait for a second person.
+    How far they are behind others, when they were due, and which changes of them wait for a second person. `upstreams`
+    are the jobs that each of them reads, and `hidden` those of them whose names are left out of reasons.
     """
 
     lags: Lags = field(default_factory=dict)
     schedules: Schedules = field(default_factory=dict)
     requests: Mapping[str, Sequence[datetime]] = field(default_factory=dict)
+    upstreams: Mapping[str, Collection[str]] = field(default_factory=dict)
+    hidden: Collection[str] = ()
 
     @classmethod
     def of(
@@ -48,14 +51,20 @@ class Surroundings:
     ) -> Surroundings:
         """Look around some jobs by their heads and index entries; what is damaged is UNKNOWN, or left out."""
         readable = {job: head for job, head in heads.items() if isinstance(head, Head)}
-        lags = readable_lags(Neighbours.of_heads(store, readable))
-        return cls(lags, schedules_of(readable, entries, store.now()), waiting_requests(store, readable))
+        looked = Neighbours.of_heads(store, readable)
+        upstreams = {job: upstreams_in(contexts) for job, contexts in looked.reads.items()}
+        schedules, requests = schedules_of(readable, entries, store.now()), waiting_requests(store, readable)
+        return cls(readable_lags(looked), schedules, requests, upstreams)
 
     def told_to(self, store: BookmarkStore, scope: UserScope) -> Surroundings:
-        """Return what a user may know: of an upstream that they may not look at, only how it is read."""
-        sources = sorted({lag.source for each in self.lags.values() for lag in each if lag.source})
+        """Return what a user may know: of an upstream that they may not look at, only how it is read.
+
+        The error of a failed try, which is the reason of FAILED, may name it as well.
+        """
+        sources = sorted({name for each in self.upstreams.values() for name in each})
         hidden = hidden_from(store, scope, sources) if sources else set()
-        return replace(self, lags={job: [_told(lag, hidden) for lag in each] for job, each in self.lags.items()})
+        lags = {job: [_told(lag, hidden) for lag in each] for job, each in self.lags.items()}
+        return replace(self, lags=lags, hidden=hidden)
 
     def verdict(self, job: str, head: Head, now: datetime, **known: Any) -> HealthVerdict:
         """Judge the health of a job by its head, and by what else is known: see `facts_of`."""
@@ -66,7 +75,11 @@ class Surroundings:
         """Return the health of a job as `verdict` has it, for an answer."""
         verdict = self.verdict(job, head, now, **known)
         worst = HealthFinding(verdict.state, verdict.reason, verdict.since)
-        return HealthRow(**_note(worst).model_dump(), more=[_note(each) for each in verdict.more])
+        return HealthRow(**self._note(worst).model_dump(), more=[self._note(each) for each in verdict.more])
+
+    def _note(self, finding: HealthFinding) -> HealthNote:
+        since = None if finding.since is None else to_text(finding.since)
+        return HealthNote(state=finding.state.value, reason=without_names(finding.reason, self.hidden), since=since)
 
 
 def records_of(store: BookmarkStore, entries: Mapping[str, IndexEntry]) -> dict[str, HealthRecord]:
@@ -106,8 +119,3 @@ def worst_of(rows: Sequence[HealthRow | None]) -> HealthRow | None:
 def rank_of(row: HealthRow | None) -> int:
     """Return by what jobs are sorted, the worst first: what can't be read before all else."""
     return -1 if row is None else RANKS[row.state]
-
-
-def _note(finding: HealthFinding) -> HealthNote:
-    since = None if finding.since is None else to_text(finding.since)
-    return HealthNote(state=finding.state.value, reason=finding.reason, since=since)

@@ -1,5 +1,6 @@
 """Looking: the routes that change nothing. Each takes the permission to look at the job."""
 
+from collections.abc import Mapping
 from typing import Annotated, Any, TypeVar
 
 from fastapi import APIRouter, Path, Query
@@ -7,7 +8,7 @@ from fastapi import APIRouter, Path, Query
 from airflow_bookmarks.core.errors import OptionError, StateCorruptError
 from airflow_bookmarks.core.head import Head
 from airflow_bookmarks.core.job_state import HIDDEN, STATE_CONTEXT, shown_states
-from airflow_bookmarks.core.run import Run, RunKey
+from airflow_bookmarks.core.run import ContextState, Run, RunKey
 from airflow_bookmarks.core.text.instant import to_text
 from airflow_bookmarks.hooks.bookmark import BookmarkHook
 from airflow_bookmarks.lifecycle.changes.approval import APPROVED, OPEN, Request, requests_or_damage
@@ -257,7 +258,7 @@ def _job(hook: BookmarkHook, found: Owned, request: PageRequestDep, scope: UserS
         may_change=may_change,
         may_look=may_look(),
     )
-    return with_names_hidden(store, scope, result, head.contexts)
+    return with_names_hidden(store, scope, result, _reads(store, key, head))
 
 
 def _sharded_job(hook: BookmarkHook, found: Owned, scope: UserScope, may_change: bool) -> Job:
@@ -317,13 +318,18 @@ def _runs(store: BookmarkStore, job: str, scope: UserScope, limit: int, before: 
         for key, run in page
     ]
     result = RunList(runs=rows, next=str(page[-1][0]) if more else None)
-    return with_names_hidden(store, scope, result, head.contexts)
+    return with_names_hidden(store, scope, result, _reads(store, job, head))
+
+
+def _reads(store: BookmarkStore, job: str, head: Head) -> Mapping[str, ContextState]:
+    """Return what a job reads, as its errors may name that; after a reset its head says nothing of it."""
+    return Neighbours.of_heads(store, {job: head}).reads[job]
 
 
 def _partitions(store: BookmarkStore, job: str, scope: UserScope) -> PartitionList:
     rows = [PartitionRow(**row) for row in by_partition(store, job, newest=_RUNS_OF_PARTITIONS)]
     result = PartitionList(partitions=rows, runs=_RUNS_OF_PARTITIONS)
-    return with_names_hidden(store, scope, result, store.head(job).contexts)
+    return with_names_hidden(store, scope, result, _reads(store, job, store.head(job)))
 
 
 def _events(store: BookmarkStore, job: str, scope: UserScope, limit: int, offset: int) -> EventList:
