@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Body, Depends
 
-from airflow_bookmarks.core.errors import BackfillStoppedError, ChangeRefusedError
+from airflow_bookmarks.core.errors import BackfillStoppedError, ChangedMeanwhileError, ChangeRefusedError
 from airflow_bookmarks.core.job_state import hidden
 from airflow_bookmarks.hooks.bookmark import BookmarkHook
 from airflow_bookmarks.plugin.auth import Person
@@ -52,7 +52,14 @@ async def backfill(request: PageRequestDep, job: JobName, body: Annotated[Backfi
         await request.readable_job(name)
     for name in body.expected_versions:
         await request.changeable_job(name)
-    return await request.with_files(lambda _, do: _make(do, found, body, request.person), is_change=True, times=_TIMES)
+    try:
+        return await request.with_files(
+            lambda _, do: _make(do, found, body, request.person), is_change=True, times=_TIMES
+        )
+    except (ChangedMeanwhileError, ChangeRefusedError):
+        # It may name jobs at any distance, on which nobody has asked for rights yet: the present plan has them all.
+        await _check_rights(request, await _plan(request, found, body))
+        raise
 
 
 async def _plan(request: PageRequest, found: Owned, spec: BackfillSpec) -> dict[str, Any]:

@@ -9,7 +9,9 @@ import pytest
 from airflow_bookmarks.core.job import RunIdentity
 from airflow_bookmarks.lifecycle.changes.change import rewind
 from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
+from airflow_bookmarks.sources.upstream.source import UpstreamSource
 from tests.airflow.conftest import World
+from tests.lifecycle.maintenance.test_damage import damage_head
 from tests.plugin.conftest import API, Site
 
 from .test_change import audited, post
@@ -109,6 +111,37 @@ def test_plan_with_a_job_that_may_not_be_looked_at_names_it_nowhere(site: Site, 
     ]
     assert [each.status_code for each in answers] == [404, 404]
     assert epochs(chain) == [1, 1, 1]
+
+
+@pytest.mark.parametrize("is_damaged", [False, True], ids=["whole", "damaged"])
+def test_backfill_without_a_plan_names_no_job_at_a_distance_that_is_hidden(
+    site: Site, chain: World, is_damaged: bool
+) -> None:
+    if is_damaged:  # it has no version then, so that the others are all that a plan would have
+        damage_head(chain.shop, NIGHTLY)
+    guessed = {job: chain.store.head(job).version for job in (CLEAN, REPORT)}
+    body = meant({"versions": guessed if is_damaged else {CLEAN: guessed[CLEAN]}}, to="1")
+
+    refused = site.as_user("flo").post(f"{API}/jobs/{CLEAN}/backfill", json=body)
+
+    assert refused.status_code == 403
+    assert "1 of the jobs that read it" in refused.json()["message"]
+    assert NIGHTLY not in refused.text
+    assert is_damaged or NIGHTLY in site.as_user("ada").post(f"{API}/jobs/{CLEAN}/backfill", json=body).text
+    assert chain.store.head(CLEAN).epoch == 1
+
+
+def test_backfill_of_jobs_in_a_circle_names_none_that_is_hidden(site: Site, chain: World) -> None:
+    identity = RunIdentity("flights/3/report", dag_id="flights", task_id="report")
+    run = ActiveRun.begin(chain.store, REPORT, identity, chain.shop.environment)
+    run.plan("back", UpstreamSource(chain.store, REPORT, NIGHTLY))
+    run.commit()
+
+    refused = site.as_user("flo").post(f"{API}/jobs/{CLEAN}/backfill", json=meant({"versions": {}}, to="1"))
+
+    assert refused.status_code == 409
+    assert "in a circle" in refused.json()["message"]
+    assert NIGHTLY not in refused.text
 
 
 def test_reader_that_is_left_out_stays(site: Site, chain: World) -> None:
