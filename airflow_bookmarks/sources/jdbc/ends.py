@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
@@ -91,7 +92,7 @@ class TableEnds:
                 return self._last(start, at - options.settle), None
             seen = self._seen(self._last(start, None))
             moment = now(self.queries, self.dialect) if seen is None else seen.moment
-            return newest_seen(start, moment - options.settle + _INSTANT, seen), seen
+            return self._earlier_end(start, moment - options.settle + _INSTANT, seen), seen
         check_seen(self.label, self.queries, self.dialect, self.relation.parts)
         if self.settlings is not None:
             return self._shared_end(start, at, self.settlings)
@@ -108,7 +109,7 @@ class TableEnds:
         began = earliest(left, self.dialect.head_start if is_time else _BETWEEN)
         if began is None:
             return None, seen
-        return (self._last(start, began) if is_time else newest_seen(start, began, None)), seen
+        return (self._last(start, began) if is_time else self._earlier_end(start, began)), seen
 
     def _shared_end(
         self, start: TablePosition, at: datetime, settlings: SharedSettlings
@@ -135,7 +136,7 @@ class TableEnds:
         if is_time:
             return self._last(start, before), None
         if settled.left:
-            return newest_seen(start, before, None), seen
+            return self._earlier_end(start, before), seen
         return self._last(start, None, Mark(settled.last)), seen
 
     def _settled_once(self, table: TableKeys) -> Settling:
@@ -167,7 +168,10 @@ class TableEnds:
         return joined(mark, Mark(mark.values, self._ties(mark.values, table)))
 
     def _last(self, start: TablePosition, before: datetime | None, until: Mark | None = None) -> Mark | None:
-        """Return the last row behind the position, before a time and up to a mark; None where there is none."""
+        """Return the last row behind the position, before a time and up to a mark; None where there is none.
+
+        Where rows share the keys of `until`, only those that it names count as read.
+        """
         table = start.table
         conditions = [*self._new(start.mark, table), *self._has_keys(table)]
         if until is not None:
@@ -175,7 +179,11 @@ class TableEnds:
         if before is not None:
             conditions.append(self._until_cut(table, before))
         row = self._one(table, conditions, is_backwards=True)
-        return None if row is None else joined(start.mark, Mark(row, self._ties(row, table)))
+        if row is None:
+            return None
+        if until is not None and until.ties and until.values == row:
+            return joined(start.mark, until)
+        return joined(start.mark, Mark(row, self._ties(row, table)))
 
     def _until_cut(self, table: TableKeys, moment: datetime) -> str:
         key = table.keys[0]
@@ -232,6 +240,23 @@ class TableEnds:
         if last is None or len(last.ties) > _SEEN_TIES:
             return None
         return EarlierEnd.of(now(self.queries, self.dialect), last)
+
+    def _earlier_end(self, start: TablePosition, cut: datetime, seen: EarlierEnd | None = None) -> Mark | None:
+        """Return the last new row up to the newest end that was seen before a time; None where none is new.
+
+        A run that ended elsewhere may have read beyond that end. So the database is asked, whose order it is.
+        """
+        until = newest_seen(start.seen if seen is None else (*start.seen, seen), cut)
+        return None if until is None else self._last(start, None, until)
+
+    def _ends_beyond(self, mark: Mark | None, seen: Sequence[EarlierEnd], table: TableKeys) -> Sequence[EarlierEnd]:
+        """Return the ends up to which rows lie beyond a mark: none lies before an earlier one."""
+
+        def is_beyond(end: EarlierEnd) -> bool:
+            inside = KeyWindow(mark, end.mark).condition(self.dialect, table)
+            return end.mark != mark and self._one(table, [inside, *self._has_keys(table)]) is not None
+
+        return seen if mark is None else seen[bisect_left(seen, True, key=is_beyond) :]
 
     # ---- within a bound
 

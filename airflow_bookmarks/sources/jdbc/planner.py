@@ -159,8 +159,8 @@ class TablePlanner(TableEnds):
     def _leads_to(self, start: TablePosition, end: Mark | None, seen: EarlierEnd | None) -> TablePosition:
         """Return the position behind a window that ends there, without a trail."""
         mark = end or start.mark
-        kept = kept_seen(start.seen if seen is None else (*start.seen, seen), mark)
-        return replace(start, mark=mark, seen=kept, trail=None)
+        ends = start.seen if seen is None else (*start.seen, seen)
+        return replace(start, mark=mark, seen=kept_seen(self._ends_beyond(mark, ends, start.table)), trail=None)
 
     # ---- between two positions
 

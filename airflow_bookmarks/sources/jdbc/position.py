@@ -73,9 +73,9 @@ def _tuples(values: list[Any]) -> tuple[Any, ...]:
 class TablePosition:
     """How far a table has been read: all rows up to `mark`, by `table`, but for values of a column in `parts`.
 
-    `seen` are earlier ends of the table, newest last, which a later run may settle for. `identity` is that of the
-    server, where it tells one. `trail` names the rows that were read behind the mark, as far as `lookback` goes; None:
-    no run has looked back since the position was set.
+    `seen` are earlier ends of the table, newest last, which a later run may settle for; some that earlier versions have
+    stored lie behind the mark. `identity` is that of the server, where it tells one. `trail` names the rows that were
+    read behind the mark, as far as `lookback` goes; None: no run has looked back since the position was set.
     """
 
     table: TableKeys
@@ -249,20 +249,14 @@ class TablePlan:
         return replace(self, window=window, count=count, skipped={}, late=self.late + earlier.late)
 
 
-def newest_seen(start: TablePosition, cut: datetime, seen: EarlierEnd | None) -> Mark | None:
-    """Return the newest end of the table that was seen before a time, if it is behind the position."""
-    candidates = start.seen if seen is None else (*start.seen, seen)
-    for each in reversed(candidates):
-        if each.moment < cut:
-            return None if each.mark == start.mark else each.mark
-    return None
+def newest_seen(seen: Sequence[EarlierEnd], cut: datetime) -> Mark | None:
+    """Return the newest end of the table that was seen before a time. A position may have gone beyond it."""
+    return next((each.mark for each in reversed(seen) if each.moment < cut), None)
 
 
-def kept_seen(seen: Sequence[EarlierEnd], mark: Mark | None) -> tuple[EarlierEnd, ...]:
-    """Return the ends that a later run may settle for: those from the position on, each row once, and not too many."""
-    first = next((at for at, each in enumerate(seen) if each.mark == mark), None)
-    later = list(seen if first is None else seen[first + 1 :])
-    kept = [each for at, each in enumerate(later) if at == 0 or each.mark != later[at - 1].mark]
+def kept_seen(seen: Sequence[EarlierEnd]) -> tuple[EarlierEnd, ...]:
+    """Return which of the ends beyond a position it keeps for later runs: each row once, and not too many."""
+    kept = [each for at, each in enumerate(seen) if at == 0 or each.mark != seen[at - 1].mark]
     # The newest and the oldest matter: which of those between are kept only says how soon rows come.
     while len(kept) > _MOST_SEEN:
         kept = [*kept[::2], *([kept[-1]] if len(kept) % 2 == 0 else [])]
