@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 MOST_COUNTED = 100_000  # rows; a count of more would take longer than to read them
 MOST_TIES = 10_000  # rows with one and the same keys, each of which the position names
-_SEEN_TIES = 100
+_SEEN_TIES = 100  # rows that an earlier end names; a position keeps several of those
 _INSTANT = timedelta(microseconds=1)
 _BETWEEN = timedelta(seconds=1)  # the most that a server takes from a statement's time to its place among the open ones
 
@@ -170,7 +170,7 @@ class TableEnds:
     def _last(self, start: TablePosition, before: datetime | None, until: Mark | None = None) -> Mark | None:
         """Return the last row behind the position, before a time and up to a mark; None where there is none.
 
-        Where rows share the keys of `until`, only those that it names count as read.
+        Where rows share the keys of `until`, those that it names count as read; if it names none, all that are there.
         """
         table = start.table
         conditions = [*self._new(start.mark, table), *self._has_keys(table)]
@@ -237,9 +237,10 @@ class TableEnds:
 
     def _seen(self, last: Mark | None) -> EarlierEnd | None:
         """Return an end with a time at which it was there to be seen: whoever begins later gets a later key."""
-        if last is None or len(last.ties) > _SEEN_TIES:
+        if last is None:
             return None
-        return EarlierEnd.of(now(self.queries, self.dialect), last)
+        mark = last if len(last.ties) <= _SEEN_TIES else Mark(last.values)
+        return EarlierEnd.of(now(self.queries, self.dialect), mark)
 
     def _earlier_end(self, start: TablePosition, cut: datetime, seen: EarlierEnd | None = None) -> Mark | None:
         """Return the last new row up to the newest end that was seen before a time; None where none is new.

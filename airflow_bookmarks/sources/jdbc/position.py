@@ -25,14 +25,17 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_VERSION = 2
-_PLAIN_VERSION = 1  # of what has no trail, and no values by themselves: earlier versions of this package read it
+_VERSION = 3  # of what has earlier ends that name no rows
+_TRAIL_VERSION = 2  # of what has a trail, or values by themselves
+_PLAIN_VERSION = 1  # of what has neither: all earlier versions of this package read it
 _MOST_SEEN = 16  # earlier ends that a position keeps
 
 
 @dataclass(frozen=True, slots=True)
 class EarlierEnd:
     """The last row that could be seen at a time by the clock of the database, in UTC.
+
+    Its mark names no rows where too many share the keys.
 
     Raises:
         ValueError: `at` is no time.
@@ -90,6 +93,9 @@ class TablePosition:
         """Return it as stored."""
         more = {} if self.trail is None else {"trail": self.trail.stored()}
         more |= {} if self.parts is None else {"parts": self.parts.stored(Mark.stored)}
+        is_plain = self.trail is None and self.parts is None
+        # An earlier version would take all rows with the keys of such an end for read, also those that join them later.
+        has_unnamed = bool(self.table.ties) and not all(each.mark.ties for each in self.seen)
         return _encoded(
             {
                 **more,
@@ -99,7 +105,7 @@ class TablePosition:
                 "identity": self.identity,
                 "has_nulls": self.has_nulls,
             },
-            is_plain=self.trail is None and self.parts is None,
+            version=_VERSION if has_unnamed else _version(is_plain=is_plain),
         )
 
     @classmethod
@@ -205,6 +211,7 @@ class TablePlan:
 
     def encode(self) -> bytes:
         """Return it as stored."""
+        options = self.recipe.options
         more: dict[str, Any] = {"late": self.late} if self.late else {}
         more |= {} if self.part is None else {"part": [self.part.column, self.part.value]}
         more |= {"told_by": list(self.told_by)} if self.told_by else {}
@@ -218,7 +225,7 @@ class TablePlan:
                 "count": self.count,
                 "skipped": dict(self.skipped),
             },
-            is_plain=self.window.is_plain and self.recipe.options.lookback is None and self.recipe.options.per is None,
+            version=_version(is_plain=self.window.is_plain and options.lookback is None and options.per is None),
         )
 
     @classmethod
@@ -263,10 +270,13 @@ def kept_seen(seen: Sequence[EarlierEnd]) -> tuple[EarlierEnd, ...]:
     return tuple(kept)
 
 
-def _encoded(values: Mapping[str, Any], *, is_plain: bool) -> bytes:
+def _version(*, is_plain: bool) -> int:
     # An earlier version would not look for late rows, and would move a position that has a trail without it. It would
     # also take what is left of values for read.
-    version = _PLAIN_VERSION if is_plain else _VERSION
+    return _PLAIN_VERSION if is_plain else _TRAIL_VERSION
+
+
+def _encoded(values: Mapping[str, Any], version: int) -> bytes:
     return json.dumps({"version": version, **values}, ensure_ascii=False).encode()
 
 

@@ -12,6 +12,7 @@ import pytest
 
 from airflow_bookmarks.core.database.windows.window import Mark
 from airflow_bookmarks.core.selection.bound import Bound
+from airflow_bookmarks.core.selection.reason import SETTLING
 from airflow_bookmarks.databases.database import open_database
 from airflow_bookmarks.databases.dialects import registered
 from airflow_bookmarks.sources.jdbc.position import EarlierEnd, TablePosition
@@ -81,6 +82,9 @@ def shop(tmp_path: Path) -> Iterator[ToldShop]:
 def sharing(shop: ToldShop, settlings: SharedSettlings) -> TableSource:
     """Return a source that waits for open transactions once with others."""
     return TableSource(lambda: open_database(shop.login), shop.source().recipe, "orders", settlings)
+
+
+# ---- an end behind the position
 
 
 @pytest.mark.parametrize(("more", "bound"), [(35, 50), (36, 50)])
@@ -162,3 +166,42 @@ def test_rows_that_joined_the_last_ones_meanwhile_are_not_read_again(shop: ToldS
     assert shop.read(**how) == []
     shop.write_since(None)
     assert len(shop.read(**how)) == 1
+
+
+# ---- many rows with one and the same key
+
+
+@pytest.mark.parametrize("size", [100, 101, 150])
+def test_loads_of_many_rows_are_read_when_they_have_settled(shop: ToldShop, size: int) -> None:
+    how: dict[str, Any] = {"keys": ["batch"], "settle": 10 * MINUTE}
+    found: list[tuple[Any, ...]] = []
+    for batch in range(1, 6):
+        shop.add(*range(batch * 1000, batch * 1000 + size), batch=batch)
+        found += shop.read(**how)
+        shop.pass_time(HOUR)
+    assert found == [(batch,) for batch in range(1, 5) for _ in range(size)]
+    assert shop.plans[-1].skipped == {SETTLING: size}
+    assert len(shop.read(**how)) == size
+    assert shop.read(**how) == []
+
+
+def test_end_that_names_no_rows_is_refused_by_versions_that_would_lose_some(shop: ToldShop) -> None:
+    how: dict[str, Any] = {"keys": ["batch"], "settle": HOUR}
+    shop.add(*range(100), batch=1)
+    shop.read(**how)
+    assert (shop.position or b"").startswith(b'{"version": 1, ')
+    shop.add(100, batch=1)
+    shop.read(**how)
+    assert (shop.position or b"").startswith(b'{"version": 3, ')
+
+
+def test_row_that_joins_a_large_load_after_it_was_read_is_read(shop: ToldShop) -> None:
+    how: dict[str, Any] = {"keys": ["batch"], "settle": 10 * MINUTE}
+    shop.add(*range(150), batch=1)
+    assert shop.read(**how) == []
+    shop.pass_time(HOUR)
+    assert len(shop.read(**how)) == 150
+    shop.add(150, batch=1)
+    assert shop.read(**how) == []
+    shop.pass_time(HOUR)
+    assert shop.read(**how) == [(1,)]
