@@ -55,7 +55,7 @@ class BookmarkedSubmission(BaseOperator):
             given as run numbers or run ids. (templated)
         bookmark_upstream: names of the jobs that the script reads with `.upstream(...)`. (templated)
         bookmark_upstream_until: the result of an operator or sensor of an upstream, or a list of results: the job reads
-            up to and including those runs, even if more are published. (templated)
+            up to and including those runs, even if more are published. Not of a sharded upstream. (templated)
         bookmark_shard: this task's share of a sharded job: "i/n", task i of n, counted from 0, or "lo:hi" of the 64
             virtual shards; for mapped tasks the result of `core.shard.shards(n)` or `ranges(...)`. The default name of
             the job then has no map index, and the script loops over `BookmarkedJob(spark).shards()`. (templated)

@@ -124,7 +124,7 @@ def untils(given: Any) -> dict[str, int]:
     A template gives it as text: `{{ ti.xcom_pull("wait") | tojson }}`. None, or nothing, is no bound.
 
     Raises:
-        OptionError: it is something else, or says two things of one job.
+        OptionError: it is something else, is of a sharded job, or says two things of one job.
 
     Example:
         >>> untils('[{"job": "flights.clean", "run_number": "7"}]')
@@ -138,6 +138,8 @@ def untils(given: Any) -> dict[str, int]:
             raise _no_summary(given)
         job = check_name("job", summary["job"])
         if summary.get("run_number") is None and summary.get("option") == Option.ENABLE:
+            if summary.get("epoch") is None:
+                raise _of_shards(job)
             continue  # a sensor that was released because the upstream went back: there is no run yet to read up to
         number = until_of(summary, job)
         if found.setdefault(job, number) != number:
@@ -153,9 +155,17 @@ def _summaries(given: Any) -> Sequence[Any]:
             given = json.loads(given)
         except ValueError as error:
             raise _no_summary(given) from error
-    if isinstance(given, list | tuple):
+    if isinstance(given, Sequence) and not isinstance(given, str):  # that of a mapped task is no list
         return given
     return [] if given is None else [given]
+
+
+def _of_shards(job: str) -> OptionError:
+    """Refuse the sums over virtual shards, which name neither run nor epoch."""
+    return OptionError(
+        f"bookmark_upstream_until is of the sharded upstream {job!r}, whose shards have run numbers of their own, so "
+        "there is no run to read up to. Nothing was read or changed. Leave it out: what is published by then is read."
+    )
 
 
 def _no_summary(given: Any) -> OptionError:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections import deque
 from typing import Any
 
 import pytest
 
 from airflow_bookmarks.core.errors import NameInvalidError, OptionError
 from airflow_bookmarks.core.settings import Settings
+from airflow_bookmarks.lifecycle.state.summary import Summary
+from airflow_bookmarks.lifecycle.state.summary_sums import joined_shards
 from airflow_bookmarks.operators.task.task_config import TaskConfig, untils
 
 SUMMARY = {"job": "flights.clean", "run_number": "7", "epoch": "1"}
@@ -40,6 +43,25 @@ def test_bound_that_says_nothing_is_no_bound(nothing: Any) -> None:
 def test_bound_that_names_no_run_is_refused(given: Any) -> None:
     with pytest.raises(OptionError, match="Nothing was read or changed"):
         untils(given)
+
+
+def summary(job: str, number: int) -> Summary:
+    return Summary(job, "test", "a run", "enable", run_number=number, epoch=1, version=number)
+
+
+def test_bound_of_a_sharded_upstream_is_refused() -> None:
+    made = joined_shards("flights.clean", [summary("flights.clean~shard0", 3), summary("flights.clean~shard1", 5)])
+
+    with pytest.raises(OptionError, match="is of the sharded upstream"):
+        untils(made.as_dict())
+
+
+def test_sensor_that_was_released_by_a_reset_gives_no_bound() -> None:
+    assert untils(Summary("flights.clean", "test", "", "enable", epoch=2, version=9).as_dict()) == {}
+
+
+def test_results_of_a_mapped_task_are_a_list() -> None:
+    assert untils(deque([SUMMARY, {"job": "other", "run_number": 3}])) == {"flights.clean": 7, "other": 3}
 
 
 def test_bound_on_a_job_that_is_no_job_or_no_declared_upstream_is_refused() -> None:
