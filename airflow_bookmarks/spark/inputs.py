@@ -7,7 +7,6 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from airflow_bookmarks.core.errors import OptionError
-from airflow_bookmarks.core.job import check_name
 from airflow_bookmarks.core.selection.glob import Exclusions, NamePattern
 from airflow_bookmarks.core.selection.partition import is_partition
 from airflow_bookmarks.files.input import is_hidden
@@ -307,20 +306,23 @@ class Inputs(Guarded):
         return wanted if given is None else given
 
     @guarded
-    def check_upstream(self, job: str) -> None:
+    def check_upstream(self, job: str, key: str) -> None:
         """Make sure that an upstream that is read was declared by the operator, if it declared any.
+
+        Args:
+            job: its name, as the script says it.
+            key: that of the job, which is how an operator declares it.
 
         Raises:
             OptionError: it is not.
         """
-        check_name("job", job)
-        if self._upstreams and job not in self._upstreams:
+        if self._upstreams and not {job, key} & {*self._upstreams}:
             raise OptionError(
                 f"job {self._job!r} reads upstream {job!r}, and its operator declares bookmark_upstream="
                 f"{list(self._upstreams)}. Nothing was read or changed. Add it there: edges and lineage follow "
                 "from it."
             )
-        self._read.add(job)
+        self._read |= {job, key}
 
 
 def state_folders(store: BookmarkStore) -> dict[str, str]:

@@ -18,6 +18,7 @@ from airflow_bookmarks.core.errors import (
     UpstreamRewoundError,
 )
 from airflow_bookmarks.lifecycle.changes.change import rewind
+from airflow_bookmarks.lifecycle.changes.naming import rename
 from tests.spark.lake import Lake, columns_of, rows_of
 
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
@@ -204,6 +205,19 @@ def test_upstream_is_read_up_to_the_run_that_the_operator_names(lake: Lake) -> N
     assert consume(lake) == [FIRST, SECOND]
     lake.spark.conf.unset("spark.bookmarks.upstream_until")
     assert consume(lake) == [THIRD]
+
+
+@pytest.mark.parametrize("name", ["clean", "lake.clean"], ids=["by_key", "by_new_name"])
+def test_renamed_upstream_is_read_up_to_a_run_under_each_of_its_names(
+    lake: Lake, name: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    for rows in ([FIRST], [SECOND], [THIRD]):
+        publish(lake, rows)
+    rename(lake.store, "clean", "lake.clean", reason="a test", who="ada")
+    lake.spark.conf.set("spark.bookmarks.upstream", "clean")
+    with lake.job("report") as job:
+        assert short(job.read("flights").upstream(name, until={"job": name, "run_number": "2"})) == [FIRST, SECOND]
+    assert "were not read by this run" not in caplog.text
 
 
 def test_bound_that_script_and_operator_say_differently_is_an_error(lake: Lake) -> None:

@@ -5,7 +5,7 @@ before Spark starts.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -56,8 +56,14 @@ class TaskConfig:
             fallback = Option.PAUSE if any(window) else Option.ENABLE
             Choice.of(_given(self.option) or fallback, *window)
 
-    def resolve(self, default_job: str, connection_option: str | None) -> Resolved:
-        """Return what is in force.
+    def resolve(self, default_job: str, connection_option: str | None, key_of: Callable[[str], str] = str) -> Resolved:
+        """Return what is in force, with upstream jobs by their keys.
+
+        Args:
+            default_job: the name of the job where none is given.
+            connection_option: the default of the connection, if it has one.
+            key_of: returns the key of the job with a name, which a rename or adoption may have given. What an operator
+                or sensor returned names the key.
 
         Raises:
             OptionError: unknown option, half a window, a window without pause, no share. NameInvalidError: a job's
@@ -70,13 +76,13 @@ class TaskConfig:
             option, source = Option.ENABLE.value, "default"
         choice = Choice.of(option, _given(self.from_run), _given(self.to_run))
         self._check_upstream()
-        upstream = tuple(check_name("job", name) for name in self.upstream or ())
-        until = untils(self.upstream_until)
+        upstream = tuple(dict.fromkeys(key_of(check_name("job", name)) for name in self.upstream or ()))
+        until = untils(self.upstream_until, key_of)
         undeclared = sorted(set(until) - set(upstream)) if upstream else []
         if undeclared:
             raise OptionError(
-                f"bookmark_upstream_until is of {undeclared[0]!r}, which bookmark_upstream={list(upstream)} does not "
-                "name. Nothing was read or changed."
+                f"bookmark_upstream_until is of {undeclared[0]!r}, which bookmark_upstream={list(self.upstream)} does "
+                "not name. Nothing was read or changed."
             )
         job = check_name("job", _given(self.job) or default_job)
         return Resolved(job, choice, source, upstream, until, self._share(job), _given(self.manifest_uri))
@@ -104,9 +110,9 @@ class TaskConfig:
 
 @dataclass(frozen=True, slots=True)
 class Resolved:
-    """The job, option and window in force, where the option comes from, the declared upstream jobs, up to which run
-    some of them are to be read, which virtual shards the task works on (None: the job is not sharded), and where plans
-    are written down (None: nowhere).
+    """The job, option and window in force, where the option comes from, the declared upstream jobs by their keys, up to
+    which run some of them are to be read, which virtual shards the task works on (None: the job is not sharded), and
+    where plans are written down (None: nowhere).
     """
 
     job: str
@@ -118,10 +124,11 @@ class Resolved:
     manifest_uri: str | None = None
 
 
-def untils(given: Any) -> dict[str, int]:
+def untils(given: Any, key_of: Callable[[str], str] = str) -> dict[str, int]:
     """Return up to which run each upstream is to be read: of what an operator or sensor returned, or a list of such.
 
-    A template gives it as text: `{{ ti.xcom_pull("wait") | tojson }}`. None, or nothing, is no bound.
+    A template gives it as text: `{{ ti.xcom_pull("wait") | tojson }}`. None, or nothing, is no bound. `key_of` is as
+    for `TaskConfig.resolve`.
 
     Raises:
         OptionError: it is something else, is of a sharded job, or says two things of one job.
@@ -141,10 +148,10 @@ def untils(given: Any) -> dict[str, int]:
             if summary.get("epoch") is None:
                 raise _of_shards(job)
             continue  # a sensor that was released because the upstream went back: there is no run yet to read up to
-        number = until_of(summary, job)
-        if found.setdefault(job, number) != number:
+        number, key = until_of(summary, job), key_of(job)
+        if found.setdefault(key, number) != number:
             raise OptionError(
-                f"bookmark_upstream_until names runs {found[job]} and {number} of {job!r}. Nothing was read or changed."
+                f"bookmark_upstream_until names runs {found[key]} and {number} of {job!r}. Nothing was read or changed."
             )
     return found
 

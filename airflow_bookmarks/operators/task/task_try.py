@@ -17,6 +17,7 @@ import json
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from airflow_bookmarks.airflow_compat import AirflowFailException, AirflowSkipException, event_extra, takes_partitions
@@ -94,11 +95,11 @@ class TaskTry:
         task_config = operator.task_config()
         # Mapped tasks with shares of one job have that job in common.
         default_job = airflow_job_name(ti.dag_id, ti.task_id, -1 if task_config.is_sharded else map_index)
-        resolved = task_config.resolve(default_job, hook.default_option)
+        store = hook.get_conn()
+        resolved = task_config.resolve(default_job, hook.default_option, partial(key_of, store))
         option = resolved.choice.option
         log.info("bookmark %s: option %s (%s)", resolved.job, option.value, resolved.option_source)
         identity = _identity(context, map_index)
-        store = hook.get_conn()
         if option is not Option.DISABLE:
             resolved = replace(resolved, job=key_of(store, resolved.job))  # another name, which a rename gave
         first = min(ti.max_tries - (operator.retries or 0) + 1, ti.try_number)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.types import StructType
 
 from airflow_bookmarks.core.errors import SchemaUnknownError, SourceMissingError
 from airflow_bookmarks.core.files.file_plan import FilePlan
+from airflow_bookmarks.core.job import check_name
 from airflow_bookmarks.core.metadata.output import OutputMetadata
 from airflow_bookmarks.core.rules.until import until_of
 from airflow_bookmarks.files.opener import open_filesystem, open_one_filesystem
@@ -57,8 +59,9 @@ def read_upstream(scope: ReadScope, job: str, wanted: UpstreamReadOptions) -> Da
     scope.check_loop(None, "an upstream")
     bound = scope.share.bounded(wanted.bound)
     scope.options.check_ends(bound)
-    scope.inputs.check_upstream(job)
-    source, part = _sources(scope, job, wanted, bound)
+    key = key_of(scope.job.store, check_name("job", job))
+    scope.inputs.check_upstream(job, key)
+    source, part = _sources(scope, job, key, wanted, bound)
     plan = _planned(scope, job, part)
     backlog = scope.share.backlog
     if backlog is not None and backlog.last_run is None:
@@ -67,12 +70,12 @@ def read_upstream(scope: ReadScope, job: str, wanted: UpstreamReadOptions) -> Da
 
 
 def _sources(
-    scope: ReadScope, job: str, wanted: UpstreamReadOptions, bound: Bound
+    scope: ReadScope, job: str, key: str, wanted: UpstreamReadOptions, bound: Bound
 ) -> tuple[UpstreamSource, Source[FilePlan]]:
-    """Return what `job` publishes, and the part of it that this run reads."""
-    store, shard, key = scope.job.store, scope.share.shard(scope.ctx, "path"), key_of(scope.job.store, job)
+    """Return what `job`, by its `key`, publishes, and the part of it that this run reads."""
+    store, shard = scope.job.store, scope.share.shard(scope.ctx, "path")
     own = None if shard is None else upstream_of_shard(store, key, shard.number)
-    until = scope.inputs.until(key, None if wanted.until is None else until_of(wanted.until, key))
+    until = scope.inputs.until(key, _until(scope, key, wanted.until))
     if own is not None and until is not None:
         raise scope.refused(f"until= of the sharded upstream {job!r}, whose shards have run numbers of their own")
     # What came since a loop began is for the next execution.
@@ -93,6 +96,13 @@ def _sources(
         open_iceberg=opened_by(scope.spark, scope.label),
     )
     return source, source if shard is None or own is not None else ShardedUpstream(source, shard)
+
+
+def _until(scope: ReadScope, key: str, given: int | str | Mapping[str, Any] | None) -> int | None:
+    """Return the run that the script says; what it gives as a dict may have any name of the job."""
+    if isinstance(given, Mapping) and isinstance(given.get("job"), str):
+        given = {**given, "job": key_of(scope.job.store, given["job"])}
+    return None if given is None else until_of(given, key)
 
 
 def _planned(scope: ReadScope, job: str, source: Source[FilePlan]) -> FilePlan:

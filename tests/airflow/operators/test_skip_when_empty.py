@@ -10,6 +10,7 @@ import pytest
 from airflow_bookmarks.airflow_compat import AirflowFailException, AirflowSkipException
 from airflow_bookmarks.core.errors import JobBusyError, OptionError
 from airflow_bookmarks.core.files.listed_partitions import ListedPartitions
+from airflow_bookmarks.lifecycle.changes.naming import rename
 from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
 from airflow_bookmarks.operators.spark_submit import BookmarkSparkSubmitOperator
 from airflow_bookmarks.sources.files.options import FileOptions
@@ -250,6 +251,31 @@ def test_bound_travels_to_the_driver(world: World) -> None:
 
     assert json.loads(seen.conf["spark.bookmarks.upstream_until"]) == {"clean": 7}
     assert "bookmark_upstream_until" in task.template_fields
+
+
+@pytest.mark.parametrize("declared", ["up", "lake.up"], ids=["by_key", "by_new_name"])
+@pytest.mark.parametrize("bound_of", ["up", "lake.up"], ids=["of_key", "of_new_name"])
+def test_upstream_and_bound_travel_by_key_whatever_name_they_are_given_by(
+    read_once: World, declared: str, bound_of: str
+) -> None:
+    read_once.shop.run("up")
+    rename(read_once.store, "up", "lake.up", reason="a test", who="ada")
+    task = operator(bookmark_upstream=[declared], bookmark_upstream_until={"job": bound_of, "run_number": "1"})
+    seen = Seen(read_once, task)
+
+    play(task, context(), seen)
+
+    assert seen.conf["spark.bookmarks.upstream"] == "up"
+    assert json.loads(seen.conf["spark.bookmarks.upstream_until"]) == {"up": 1}
+
+
+def test_bounds_by_two_names_of_one_job_that_differ_are_refused(read_once: World) -> None:
+    read_once.shop.run("up")
+    rename(read_once.store, "up", "lake.up", reason="a test", who="ada")
+    bounds = [{"job": "up", "run_number": "1"}, {"job": "lake.up", "run_number": "2"}]
+
+    with pytest.raises(AirflowFailException, match="names runs 1 and 2"):
+        play(operator(bookmark_upstream_until=bounds), context(), refuse)
 
 
 def test_upstream_that_is_declared_and_was_never_read_starts_spark(read_once: World) -> None:
