@@ -44,6 +44,7 @@ from airflow_bookmarks.store.object_store import note_settings, note_state_uri, 
 from airflow_bookmarks.store.reader import LAYOUT_VERSION
 from airflow_bookmarks.store.table import (
     MAX_OPERATIONS,
+    MAX_UPDATED,
     Attributes,
     Check,
     Condition,
@@ -279,12 +280,9 @@ class BookmarkStore(LeaseStore, SettlementStore, TimelineTransitions, ReplayStor
             job: {"run_number": e.run_number, "epoch": e.epoch, "changes": e.changes, "contexts": dict(e.contexts)}
             for job, e in commit.edges.items()
         }
-        for ctx, position in commit.positions.items():
-            run |= item.position_attribute(ctx, position)
-        for ctx, schema in commit.schemas.items():
-            run |= item.schema_attribute(ctx, schema)
         for name, output in commit.outputs.items():
             run |= item.output_attribute(name, output)
+        run |= item.bodies_attributes(commit.positions, commit.schemas, MAX_UPDATED - len(run))
         operations: list[Operation] = [
             Update(
                 keys.head,

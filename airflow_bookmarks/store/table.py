@@ -21,6 +21,7 @@ Value: TypeAlias = "str | int | bool | bytes | list[Value] | dict[str, Value] | 
 Attributes: TypeAlias = dict[str, Value]
 
 MAX_OPERATIONS = 100  # DynamoDB: one transaction holds 100 items at most
+MAX_UPDATED = 200  # attributes of one update: an expression of DynamoDB has 4 KB
 MAX_ITEM_BYTES = 400_000  # DynamoDB: one item holds 400 KB at most, names included
 
 

@@ -12,13 +12,14 @@ import pytest
 
 from airflow_bookmarks.core.errors import FencedError, StateCorruptError, TableLayoutError
 from airflow_bookmarks.core.job import RunIdentity
+from airflow_bookmarks.core.position import Edge
 from airflow_bookmarks.core.run import OutputEntry, RunKey, RunState
 from airflow_bookmarks.lifecycle.changes.change import reset, rewind
 from airflow_bookmarks.lifecycle.inspect.runs import history
 from airflow_bookmarks.lifecycle.protocol.recover import STARTS_FROM
 from airflow_bookmarks.sinks.staging import Mode
 from airflow_bookmarks.store.blobs import CHUNK_BYTES
-from airflow_bookmarks.store.bookmark_store import BookmarkStore, Commit, LeaseGrant
+from airflow_bookmarks.store.bookmark_store import MAX_UPSTREAMS, BookmarkStore, Commit, LeaseGrant
 from airflow_bookmarks.store.codec import item
 from airflow_bookmarks.store.table import Attributes, Put, Table
 from tests.lifecycle.shop import Shop
@@ -122,6 +123,24 @@ def test_stale_holder_can_write_nothing(store: BookmarkStore) -> None:
             write()
     head = store.head("job")
     assert (head.version, head.run_number, head.fence) == (0, 0, 2)
+
+
+def test_commit_of_many_contexts_and_as_many_upstreams_as_fit_is_read_back(store: BookmarkStore) -> None:
+    body = store.payloads({"raw": b"{}"})["raw"]
+    names = [f"c{number}" for number in range(MAX_UPSTREAMS)]
+    edges = {f"up{ctx}": Edge("job", 1, 1, 0, {ctx: 1}) for ctx in names}
+    bodies = dict.fromkeys(names, body)
+    output = OutputEntry("files", "/out", "/out/_bookmarks/1.1/out")
+    grant = take(store)
+    store.commit(grant, nothing(positions=bodies, schemas=bodies, edges=edges, outputs={"out": output}))
+    run = store.run("job", grant.key)
+    assert run is not None
+    assert (run.positions, run.schemas, run.edges.keys(), run.outputs) == (
+        bodies,
+        bodies,
+        edges.keys(),
+        {"out": output},
+    )
 
 
 def test_commit_and_mark_move_head_run_execution_and_index_together(store: BookmarkStore) -> None:

@@ -69,8 +69,8 @@ _OF_RUNS = """
 abandoned_by attempt base_run base_version changes cleaning commits committed_at contexts dag_id dag_run_id
 data_run_number edges epoch error failed_at failure fence fences finished first_run first_seen_at from
 is_empty is_last killed_at killed_attempt last_commit_at last_run lease_attempt lease_nonce lease_run_id
-lease_since lease_until logical_date made_at map_index metrics option outputs pk planned_at published
-published_at publishing replayed_at replayed_by replaying revision run run_id run_number runtime_version series
+lease_since lease_until logical_date made_at map_index metrics option outputs pk planned_at positions published
+published_at publishing replayed_at replayed_by replaying revision run run_id run_number runtime_version schemas series
 owner sk staging state taken_at taken_nonce task_id to updated_at version version_before
 """
 OF_RUNS = frozenset(_OF_RUNS.split())

@@ -120,10 +120,10 @@ def _named_blobs(store: StateReader, without: frozenset[ItemKey]) -> set[str]:
         for key, attributes in store.partition(partition):
             if key in without:
                 continue
-            for name, value in attributes.items():
+            for value in attributes.values():
                 named |= set(payload_hashes(value))
-                if name.startswith(collection.POSITION_PREFIX):
-                    named |= _named_by_position(store, key, value)
+            for position in collection.stored_positions(attributes):
+                named |= _named_by_position(store, key, position)
     return named
 
 

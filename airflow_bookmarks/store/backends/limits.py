@@ -9,7 +9,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from airflow_bookmarks.core.errors import StoreError
-from airflow_bookmarks.store.table import MAX_ITEM_BYTES, MAX_OPERATIONS, Check, Equals, Key, Operation, Put, Update
+from airflow_bookmarks.store.table import (
+    MAX_ITEM_BYTES,
+    MAX_OPERATIONS,
+    MAX_UPDATED,
+    Check,
+    Equals,
+    Key,
+    Operation,
+    Put,
+    Update,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -20,7 +30,6 @@ if TYPE_CHECKING:
 MAX_TRANSACTION_BYTES = 4_000_000
 MAX_TOKEN_CHARACTERS = 36
 MAX_DEPTH = 32  # of lists and maps inside an attribute
-MAX_UPDATED = 200  # attributes of one update: an expression of DynamoDB has 4 KB
 _MAX_PK_BYTES = 2048
 _MAX_SK_BYTES = 1024
 _NUMBER_LIMIT = 10**38  # DynamoDB keeps 38 digits, and would round the rest

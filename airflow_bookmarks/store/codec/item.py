@@ -44,6 +44,8 @@ SCHEMA = Key("SCHEMA", "SCHEMA")
 
 LEASE_ATTRIBUTES = ("lease_run_id", "lease_attempt", "lease_since", "lease_until", "lease_nonce")
 _PLAN, _OUTPUT, _POSITION, _SCHEMA = "plan:", "output:", "position:", "schema:"
+# Of a run with so many contexts that one update can't name an attribute for each: a map of all of them.
+POSITIONS, _SCHEMAS = "positions", "schemas"
 ARTIFACTS = "artifacts"  # of a context in head, run and line items: the folders that belong to its position
 _JOB_STATE = "job_state"
 
@@ -402,6 +404,22 @@ def schema_attribute(ctx: str, schema: Payload) -> Attributes:
     return {_SCHEMA + ctx: payload_value(schema)}
 
 
+def bodies_attributes(positions: Mapping[str, Payload], schemas: Mapping[str, Payload], most: int) -> Attributes:
+    """Return the positions and schemas of the contexts of a run: each as an attribute of its own name.
+
+    Only where these are more than `most`, all of a kind are one map: so what fits is read by earlier versions, too.
+    """
+    attributes: Attributes = {}
+    for ctx, position in positions.items():
+        attributes |= position_attribute(ctx, position)
+    for ctx, schema in schemas.items():
+        attributes |= schema_attribute(ctx, schema)
+    if len(attributes) <= most:
+        return attributes
+    kinds = {POSITIONS: positions, _SCHEMAS: schemas}
+    return {name: {ctx: payload_value(body) for ctx, body in bodies.items()} for name, bodies in kinds.items()}
+
+
 def run_attributes(run: Run) -> Attributes:
     """Return what is known of a run from its first write on: what makes it, and against which state."""
     attributes: Attributes = {
@@ -451,8 +469,8 @@ def run_of(key: RunKey, attributes: Mapping[str, Any]) -> Run:
         option=fields.text("option"),
         plans={ctx: _plan_of(value) for ctx, value in fields.named(_PLAN)},
         outputs={name: _output_of(value) for name, value in fields.named(_OUTPUT)},
-        positions={ctx: _payload_of(value) for ctx, value in fields.named(_POSITION)},
-        schemas={ctx: _payload_of(value) for ctx, value in fields.named(_SCHEMA)},
+        positions=_bodies_of(fields, _POSITION, POSITIONS),
+        schemas=_bodies_of(fields, _SCHEMA, _SCHEMAS),
         contexts=_contexts_of(fields.map("contexts")) if "contexts" in fields else {},
         edges=_seen_edges_of(fields.map("edges")) if "edges" in fields else {},
         metrics=metrics_of(fields.map("metrics")) if "metrics" in fields else {},
@@ -465,6 +483,12 @@ def run_of(key: RunKey, attributes: Mapping[str, Any]) -> Run:
         runtime_version=fields.optional_text("runtime_version"),
         job_state=_state_entry_of(fields.map(_JOB_STATE)) if _JOB_STATE in fields else None,
     )
+
+
+def _bodies_of(fields: Fields, prefix: str, name: str) -> dict[str, Payload]:
+    """Return what `bodies_attributes` wrote of one kind, in either form."""
+    together = fields.map(name).maps() if name in fields else ()
+    return {ctx: _payload_of(value) for ctx, value in (*fields.named(prefix), *together)}
 
 
 def _state_entry_of(fields: Fields) -> StateEntry:

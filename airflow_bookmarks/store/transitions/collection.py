@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING
 from airflow_bookmarks.core.errors import ChangeRefusedError, ConditionFailedError, RunUnknownError, StateCorruptError
 from airflow_bookmarks.core.text.instant import from_text
 from airflow_bookmarks.store.blobs import URI
-from airflow_bookmarks.store.codec.item import REPLACED_PREFIX
+from airflow_bookmarks.store.codec.item import POSITIONS, REPLACED_PREFIX
 from airflow_bookmarks.store.table import (
     MAX_OPERATIONS,
     Attributes,
@@ -38,6 +38,7 @@ from airflow_bookmarks.store.table import (
     Lacks,
     Operation,
     Update,
+    Value,
 )
 
 if TYPE_CHECKING:
@@ -51,6 +52,20 @@ COLLECTED_UNTIL = "collected_until"
 POSITION_PREFIX = "position:"  # of the attributes of run and line items that hold a position
 COPIED_UNTIL = "copied_until"  # of the index item: up to here the history is that of another store
 IMPORTED_AT = "imported_at"  # of the index item: another history took the place of the former one
+
+
+def holds_positions(name: str) -> bool:
+    """Whether an attribute of a run or line item holds a position, or those of all contexts."""
+    return name == POSITIONS or name.startswith(POSITION_PREFIX)
+
+
+def stored_positions(attributes: Attributes) -> Iterator[Value]:
+    """Yield each position that a run or line item holds; what is none, it yields as well."""
+    for name, value in attributes.items():
+        if name.startswith(POSITION_PREFIX):
+            yield value
+        elif name == POSITIONS:
+            yield from value.values() if isinstance(value, dict) else [value]
 
 
 # ---- what is left

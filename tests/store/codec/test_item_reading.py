@@ -63,6 +63,12 @@ def run() -> Attributes:
     return item.run_attributes(made) | committed
 
 
+def large_run() -> Attributes:
+    """Return a run of so many contexts that no update names an attribute for each."""
+    few = {name: value for name, value in run().items() if not name.startswith(("position:", "schema:"))}
+    return few | item.bodies_attributes({"raw": INLINE, "other": IN_BLOB}, {"raw": INLINE}, 2)
+
+
 def execution() -> Attributes:
     found: Attributes = {"attempt": 2, "killed_attempt": 1, "taken_nonce": "f" * 32, "taken_at": THEN}
     found |= {"dag_id": "dag", "task_id": "task", "dag_run_id": "run", "logical_date": None, "finished": False}
@@ -113,6 +119,27 @@ def holder(value: Any, path: tuple[Any, ...]) -> Any:
 def test_item_as_it_was_written_is_read(kind: str) -> None:
     write, read = KINDS[kind]
     assert read(write()) == read(write())
+
+
+def test_positions_and_schemas_are_read_in_either_form() -> None:
+    bodies = {"raw": INLINE, "other": IN_BLOB}, {"raw": INLINE}
+    apart, together = (item.bodies_attributes(*bodies, most) for most in (3, 2))
+    assert apart.keys() == {"position:raw", "position:other", "schema:raw"}
+    assert together.keys() == {"positions", "schemas"}
+    for form in (apart, together):
+        found = item.run_of(RunKey(3, 7), large_run() | {"positions": {}, "schemas": {}} | form)
+        assert (found.positions, found.schemas) == bodies
+
+
+@pytest.mark.parametrize("damage", JUNK)
+def test_damage_of_many_positions_is_named(damage: Any) -> None:
+    for name in ("positions", "schemas"):
+        for value in (damage, {"raw": damage}):
+            damaged = {**large_run(), name: value}
+            if value == {}:
+                continue  # a run of no context
+            with pytest.raises(StateCorruptError, match=rf"item RUN .*{name}"):
+                item.run_of(RunKey(3, 7), damaged)
 
 
 @pytest.mark.parametrize("kind", KINDS)

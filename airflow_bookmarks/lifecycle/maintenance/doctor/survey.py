@@ -21,7 +21,7 @@ from airflow_bookmarks.sources.registry import find_kind, own_errors
 from airflow_bookmarks.store.blobs import BlobMissingError
 from airflow_bookmarks.store.codec import item
 from airflow_bookmarks.store.transitions import collection
-from airflow_bookmarks.store.transitions.collection import POSITION_PREFIX, stored_blobs
+from airflow_bookmarks.store.transitions.collection import holds_positions, stored_blobs
 from airflow_bookmarks.store.uri import MEMORY
 
 if TYPE_CHECKING:
@@ -250,7 +250,7 @@ def examine_payloads(survey: Survey) -> Iterator[Finding]:
         for name, value in attributes.items():
             for payload in _payloads(value):
                 yield from _examine(survey, seen, payload, f"{key.sk}, {name}")
-                if name.startswith(POSITION_PREFIX):
+                if holds_positions(name):
                     yield from _examine_ledger(survey, seen, payload, f"{key.sk}, {name}")
 
 

@@ -28,7 +28,7 @@ from airflow_bookmarks.core.job import check_name
 from airflow_bookmarks.core.ledger.file_ledger import Ledger
 from airflow_bookmarks.store.codec import item
 from airflow_bookmarks.store.stored_item import item_bytes
-from airflow_bookmarks.store.transitions.collection import POSITION_PREFIX
+from airflow_bookmarks.store.transitions.collection import holds_positions
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -117,7 +117,7 @@ def _named_by(name: str, payload: StoredItem, blobs: Mapping[str, bytes]) -> Ite
     if stored.inline is None:
         yield stored.sha256
     body = blobs.get(stored.sha256, b"") if stored.inline is None else stored.inline
-    if name.startswith(POSITION_PREFIX) and body.startswith(LEDGER_START):
+    if holds_positions(name) and body.startswith(LEDGER_START):
         yield from Ledger.from_root(body, lambda names: {one: blobs[one] for one in names}).segment_ids()
 
 

@@ -23,7 +23,7 @@ from airflow_bookmarks.lifecycle.maintenance.transfer.document import (
 )
 from airflow_bookmarks.store.codec import item
 from airflow_bookmarks.store.transitions import importing as transition
-from airflow_bookmarks.store.transitions.collection import POSITION_PREFIX
+from airflow_bookmarks.store.transitions.collection import holds_positions
 from airflow_bookmarks.store.transitions.naming import job_keys
 from airflow_bookmarks.version import __version__
 
@@ -122,7 +122,7 @@ def _needed_blobs(store: BookmarkStore, items: Any) -> Iterator[str]:
             for payload in payloads_in(value):
                 if "inline" not in payload:
                     yield str(payload["sha256"])
-                if name.startswith(POSITION_PREFIX):
+                if holds_positions(name):
                     yield from _named_by_position(store, payload)
 
 

@@ -1,0 +1,137 @@
+"""Promise RUN-5 in numbers: a run of more contexts than one update has names for is committed, read and kept."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from airflow_bookmarks.core.text.instant import utc_now
+from airflow_bookmarks.lifecycle.changes.change import rewind
+from airflow_bookmarks.lifecycle.maintenance.retention import collect
+from airflow_bookmarks.lifecycle.maintenance.transfer.exporting import export
+from airflow_bookmarks.lifecycle.maintenance.transfer.importing import import_
+from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
+from airflow_bookmarks.sources.files.planner import FileSource
+from airflow_bookmarks.store.backends.sqlite import SqliteTable
+from airflow_bookmarks.store.bookmark_store import BookmarkStore
+from airflow_bookmarks.store.table import Attributes
+from airflow_bookmarks.store.transitions import collection
+from tests.lifecycle.shop import FILES, Shop, unsound
+
+FEW, MANY = 95, 120  # 95 are the most that one update has names for
+WHY: dict[str, Any] = {"reason": "a test", "who": "me"}
+
+
+@pytest.fixture
+def store() -> BookmarkStore:
+    """Open a fresh store in memory."""
+    store = BookmarkStore(SqliteTable(":memory:"), "test")
+    store.init()
+    return store
+
+
+def read(shop: Shop, count: int, run: ActiveRun) -> int:
+    """Read so many folders, each as a context with a schema; return how many files were new."""
+    found = 0
+    for number in range(count):
+        ctx = f"c{number}"
+        plan = run.plan(ctx, FileSource(FILES, [str(shop.raw / ctx)]))
+        run.set_schema(ctx, f'{{"fields":["{ctx}"]}}')
+        found += len(plan.files.paths)
+    return found
+
+
+def put(shop: Shop, count: int, name: str) -> None:
+    for number in range(count):
+        shop.put(f"c{number}/{name}.txt", "x")
+
+
+def make_run(shop: Shop, count: int, name: str) -> int:
+    """Make a run over one new file in each of so many folders."""
+    put(shop, count, name)
+    run = shop.begin()
+    found = read(shop, count, run)
+    run.commit()
+    return found
+
+
+def faults(store: BookmarkStore) -> set[str]:
+    """Return what the doctor finds, but for the size of a head with so many contexts."""
+    return {finding.code for finding in unsound(store)} - {"head-large"}
+
+
+def newest(shop: Shop) -> Attributes:
+    """Return the item of the last run, as it is stored."""
+    key = shop.store.head("copy").run_number
+    (run,) = [each for each in shop.store.runs("copy") if each.key.number == key]
+    stored = shop.store.keys("copy").run(run.key)
+    return shop.store.table.get([stored])[stored]
+
+
+@pytest.mark.parametrize("count", [FEW, MANY])
+def test_each_run_reads_what_is_new_in_each_context(shop: Shop, count: int) -> None:
+    assert make_run(shop, count, "a") == count
+    assert make_run(shop, count, "b") == count
+    run = shop.begin()
+    assert read(shop, count, run) == 0
+    assert run.known_schema("c7") == '{"fields":["c7"]}'
+    run.commit()
+    assert not faults(shop.store)
+
+
+def test_few_are_stored_as_earlier_versions_did(shop: Shop) -> None:
+    make_run(shop, FEW, "a")
+    stored = newest(shop)
+    assert {f"{kind}:c{number}" for kind in ("position", "schema") for number in range(FEW)} <= stored.keys()
+    assert not {"positions", "schemas"} & stored.keys()
+
+
+def test_many_are_a_map_of_each_kind(shop: Shop) -> None:
+    make_run(shop, MANY, "a")
+    stored: Any = newest(shop)
+    assert len(stored["positions"]) == len(stored["schemas"]) == MANY
+    assert not [name for name in stored if name.startswith(("position:", "schema:"))]
+
+
+def test_job_grows_and_shrinks_over_the_number(shop: Shop) -> None:
+    for count, name in ((5, "a"), (MANY, "b"), (5, "c"), (MANY, "d")):
+        new = make_run(shop, count, name)
+        assert new == {"a": 5, "b": MANY, "c": 5, "d": MANY}[name]
+    rewind(shop.store, "copy", 2, **WHY)
+    assert read(shop, MANY, shop.begin()) == 5 + MANY
+
+
+def test_open_run_of_a_dead_driver_is_made_again(shop: Shop) -> None:
+    make_run(shop, MANY, "a")
+    put(shop, MANY, "b")
+    read(shop, MANY, shop.begin("copy", "copy/dead"))
+    again = shop.begin("copy", "copy/dead", attempt=2)
+    assert read(shop, MANY, again) == MANY
+    again.commit()
+
+
+def test_what_they_need_is_kept_and_comes_along_with_an_export(shop: Shop, tmp_path: Path) -> None:
+    for name in ("a", "b", "c"):
+        make_run(shop, MANY, name)
+    stored: Any = newest(shop)
+    assert [each for each in stored["positions"].values() if "chunks" in each]  # not all fit into the item
+    collect(shop.store, clock=lambda: utc_now() + timedelta(days=1000))
+    assert not faults(shop.store)
+
+    other = Shop(tmp_path, BookmarkStore(SqliteTable(":memory:"), "other"))
+    other.store.init()
+    import_(other.store, export(shop.store), **WHY)
+    assert not faults(other.store)
+    assert read(other, MANY, other.begin()) == 0
+
+
+def test_lost_blob_of_a_position_is_found(shop: Shop) -> None:
+    make_run(shop, MANY, "a")
+    stored: Any = newest(shop)
+    lost = next(each for each in stored["positions"].values() if "chunks" in each)
+    (found,) = [each for each in collection.stored_blobs(shop.store) if each.sha256 == lost["sha256"]]
+    collection.remove_blob(shop.store, found)
+    assert "blob-missing" in faults(shop.store)
