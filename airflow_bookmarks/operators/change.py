@@ -220,7 +220,7 @@ class BookmarkChangeOperator(BaseOperator):
         store = hook.get_conn()
         # Read the head before the events: an event that comes after that moves the version, and the change is refused.
         head = store.head(job)
-        made = change_of(store, job, series) or request_of(store, job, series)
+        made = change_of(store, job, series) or request_of(store, job, series, hides_state=hook.hides_state)
         if made is not None:
             return made
         change = self.build_change(store, job, head)
@@ -260,7 +260,8 @@ class BookmarkChangeOperator(BaseOperator):
         store = hook.get_conn()
         who = present_identity(store, hook.credentials_environment())
         reason = f"{self.reason} [{series.mark}]"
-        return as_asked(request(store, job, change, reason=reason, who=who, expected_version=version))
+        asked = request(store, job, change, reason=reason, who=who, expected_version=version)
+        return as_asked(asked, hides_state=hook.hides_state)
 
 
 class BookmarkResetOperator(BookmarkChangeOperator):

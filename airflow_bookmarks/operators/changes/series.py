@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from airflow_bookmarks.core.job import airflow_run_id
+from airflow_bookmarks.core.job_state import hidden
 from airflow_bookmarks.core.text.identity import Signature
 from airflow_bookmarks.core.text.instant import to_text
 from airflow_bookmarks.lifecycle.changes.approval import requests
@@ -89,18 +90,21 @@ def change_of(store: BookmarkStore, job: str, series: ChangeSeries) -> dict[str,
     }
 
 
-def request_of(store: BookmarkStore, job: str, series: ChangeSeries) -> dict[str, Any] | None:
-    """Return what a try of this series asked for; None where none did."""
+def request_of(store: BookmarkStore, job: str, series: ChangeSeries, *, hides_state: bool) -> dict[str, Any] | None:
+    """Return what a try of this series asked for; None where none did. `hides_state` is as for `as_asked`."""
     for asked in requests(store, job, with_closed=True):
         if series.has(asked.why.rpartition("[")[2].removesuffix("]")):
             log.info("bookmark %s: this task has filed request %s, which is %s", job, asked.id, asked.state)
-            return as_asked(asked)
+            return as_asked(asked, hides_state=hides_state)
     return None
 
 
-def as_asked(asked: Request) -> dict[str, Any]:
-    """Return a request as the result of a task: the job is not changed yet."""
-    row = asked.as_dict()
+def as_asked(asked: Request, *, hides_state: bool) -> dict[str, Any]:
+    """Return a request as the result of a task: the job is not changed yet.
+
+    `hides_state`: without the values of `job.state`, since the result of a task is seen by all who may see the task.
+    """
+    row = hidden(asked.as_dict()) if hides_state else asked.as_dict()
     return {
         "job": asked.job,
         "change": asked.change.kind,

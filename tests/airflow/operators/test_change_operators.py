@@ -30,7 +30,7 @@ from airflow_bookmarks.operators.change import (
     BookmarkUndoOperator,
 )
 from tests.airflow.compat import DagSerialization
-from tests.airflow.conftest import Player, World
+from tests.airflow.conftest import Player, World, connect
 
 APPLY, PREVIEW = "airflow_bookmarks.operators.change.apply", "airflow_bookmarks.operators.change.preview"
 STARTED = datetime(2026, 5, 3, tzinfo=UTC)
@@ -383,6 +383,22 @@ def test_retry_files_no_second_request(world: World) -> None:
 
     assert one == two
     assert [asked.id for asked in requests(world.store, "copy")] == [one["request"]]
+
+
+@pytest.mark.parametrize("attempt", [1, 2], ids=["first_try", "retry"])
+def test_request_shows_no_value_of_job_state_where_the_connection_hides_them(
+    world: World, monkeypatch: pytest.MonkeyPatch, attempt: int
+) -> None:
+    runs(world, 1)
+    BookmarkSetStateOperator(**WHY, state="cursor", value="a secret").execute(told())
+    protect(world.store, "copy", reason="prod", who=ADA)
+    connect(monkeypatch, store=world.store_uri, hide_state="true")
+    operator = BookmarkSetStateOperator(**WHY, state="cursor", value="another secret", request=True, retries=1)
+
+    asked = [operator.execute(told(number, first=2, retries=1)) for number in range(2, attempt + 2)][-1]
+
+    assert asked["preview"]["state"] == {"cursor": {"before": "(hidden)", "after": "(hidden)"}}
+    assert "secret" not in json.dumps(asked)
 
 
 def test_job_that_is_not_protected_is_changed_at_once(world: World) -> None:
