@@ -289,23 +289,31 @@ class TableEnds:
         key, table = start.table.keys[0], start.table
         inside = KeyWindow(start.mark, end).condition(self.dialect, table)
         row = self._one(table, [inside, *self._has_keys(table)])
-        moment = None if row is None or not key.type.is_time else moment_of(row[0])
+        if row is None:  # all were deleted meanwhile
+            return end
+        moment = moment_of(row[0]) if key.type.is_time else None
         if moment is None:
             raise OptionError(
-                f"{self.label}: window={window!r} needs a first key that is a time; {key.name} is "
-                f"{key.type.value if row is None else row[0]!r}. Nothing was read or changed. Use max_rows."
+                f"{self.label}: window={window!r} needs a first key that is a time; {key.name} is {row[0]!r}. Nothing "
+                "was read or changed. Use max_rows."
             )
         epoch = datetime(1970, 1, 1, tzinfo=UTC)
         over = epoch + ((moment - epoch) // window + 1) * window
-        text = over.date().isoformat() if key.type is KeyType.DATE else over.isoformat(" ", "microseconds")
-        if key.type is KeyType.LOCAL_TIME:
-            text = over.replace(tzinfo=None).isoformat(" ", "microseconds")
-        before = self.dialect.beyond((key,), (text,), "<")
+        before = self.dialect.beyond((key,), (_first_value_from(over, key),), "<")
         last = self._one(table, [inside, before, *self._has_keys(table)], is_backwards=True)
-        return end if last is None else joined(start.mark, Mark(last, self._ties(last, table)))
+        if last is None:  # the rows of this window were deleted meanwhile
+            return self._first_span(start, end, window)
+        return joined(start.mark, Mark(last, self._ties(last, table)))
 
     # ---- rows
 
     def _count(self, condition: str, most: int = MOST_COUNTED) -> int:
         query = self.dialect.capped_count(self._source, condition or "1 = 1", most + 1)
         return int(self.queries.rows(query)[0][0])
+
+
+def _first_value_from(moment: datetime, key: KeyColumn) -> str:
+    """Return the first value of a time key that is no earlier than a moment in UTC, as its text."""
+    if key.type is KeyType.DATE:  # a day is at its beginning, so one within which the moment lies is earlier
+        return (moment + timedelta(days=1) - _INSTANT).date().isoformat()
+    return moment.replace(tzinfo=moment.tzinfo if key.type is KeyType.TIME else None).isoformat(" ", "microseconds")

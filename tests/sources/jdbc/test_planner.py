@@ -13,6 +13,7 @@ from airflow_bookmarks.core.rules.start import Start
 from airflow_bookmarks.core.selection.bound import Bound
 from airflow_bookmarks.core.selection.reason import BEFORE_START, NO_KEY, OVER_BOUND, SETTLING
 from airflow_bookmarks.databases.database import open_database
+from airflow_bookmarks.sources.jdbc.planner import TablePlanner
 from tests.databases.servers import new_database
 from tests.sources.jdbc.shop import AT_ONCE, Shop
 
@@ -227,6 +228,43 @@ def test_window_of_time_reads_the_oldest_that_has_anything(shop: Shop) -> None:
     add(shop, 3, at="2013-02-01 00:00:00")
     add(shop, 4, at="2013-02-05 00:00:00")
     assert [[key for _, key in shop.read(**how)] for _ in range(4)] == [[1, 2], [3], [4], []]
+
+
+@pytest.mark.parametrize(
+    ("window", "runs"),
+    [
+        (timedelta(minutes=15), [[1], [2], [3], [5]]),
+        (timedelta(hours=6), [[1], [2], [3], [5]]),
+        (timedelta(days=1), [[1], [2], [3], [5]]),
+        (timedelta(hours=36), [[1], [2, 3], [5]]),  # from 2 February 00:00 to 3 February 12:00
+        (timedelta(days=28), [[1, 2, 3, 5]]),
+    ],
+)
+def test_window_of_time_reads_whole_days_of_a_date(shop: Shop, window: timedelta, runs: list[list[int]]) -> None:
+    shop.run("CREATE TABLE days (day date NOT NULL PRIMARY KEY)")
+    shop.run("INSERT INTO days VALUES ('2013-02-01'), ('2013-02-02'), ('2013-02-03'), ('2013-02-05')")
+    how: dict[str, Any] = {"table": "days", "keys": ["day"], "zone": "UTC", "bound": Bound(window=window)}
+    assert [[day.day for (day,) in shop.read(**how)] for _ in [*runs, None]] == [*runs, []]
+    assert [plan.has_more for plan in shop.plans] == [*[True] * (len(runs) - 1), False, False]
+
+
+def test_window_of_time_stays_short_if_its_rows_are_deleted_meanwhile(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    how: dict[str, Any] = {"keys": ["at", "id"], "bound": Bound(window=timedelta(days=1))}
+    add(shop, 1, at="2013-01-31 23:59:58")
+    add(shop, 2, at="2013-02-01 00:00:00")
+    add(shop, 3, at="2013-02-05 00:00:00")
+    one = TablePlanner._one
+
+    def delete_what_is_first(*args: Any, **how: Any) -> tuple[str, ...] | None:
+        found = one(*args, **how)
+        if not how.get("is_backwards"):
+            shop.run("DELETE FROM orders WHERE id = 1")
+        return found
+
+    monkeypatch.setattr(TablePlanner, "_one", delete_what_is_first)
+    assert [[key for _, key in shop.read(**how)] for _ in range(3)] == [[2], [3], []]
 
 
 def test_window_of_time_needs_a_time(shop: Shop) -> None:
