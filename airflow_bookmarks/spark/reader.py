@@ -452,6 +452,8 @@ class BookmarkedReader(ByFormat):
             partitions: how many parts are read side by side.
             partition_column: a column of integers whose range is split into the parts; default: the first key.
             hash_field, hash_expression: a column, or an expression of the database, by whose hash the parts are made.
+                Each part is read at another time: like `partition_column`, it has to be of the keys, or may change only
+                together with the keys of its row.
             shard_by: for a sharded job: the column whose hash assigns a row to a virtual shard; its value may change
                 only together with the keys of its row. Default: the last key, or the primary key if rows can have the
                 same keys. It can't be changed later.

@@ -124,6 +124,30 @@ def test_parts_hold_each_row_once(lake: Lake, shop: Shop, how: dict[str, Any]) -
         assert ids(frame) == [-5, 1, 2, 3, 900]
 
 
+@pytest.mark.parametrize(
+    ("how", "by"),
+    [
+        ({"partition_column": "amount"}, "'amount'"),
+        ({"hash_field": "region"}, "'region'"),
+        ({"hash_expression": "id + amount"}, "'id + amount'"),
+        ({}, None),
+        ({"partition_column": "id"}, None),
+        ({"hash_field": "id"}, None),
+        ({"hash_expression": "id % 7"}, None),
+        ({"hash_field": "amount", "keys": ["id", "amount"]}, None),
+    ],
+    ids=str,
+)
+def test_parts_between_which_a_row_may_move_are_warned_of(
+    lake: Lake, shop: Shop, caplog: pytest.LogCaptureFixture, how: dict[str, Any], by: str | None
+) -> None:
+    assert run(lake, partitions=3, **how) == [1, 2, 3]
+    assert run(lake, partitions=3, **how) == []
+    warned = [each.getMessage() for each in caplog.records if "each part is read at another time" in each.getMessage()]
+    assert len(warned) == (by is not None)  # not where nothing is read
+    assert all(f"parts by {by}" in each and "Split by a key (id)" in each for each in warned)
+
+
 def test_filters_and_columns_are_pushed_into_the_query(
     lake: Lake, shop: Shop, capsys: pytest.CaptureFixture[str]
 ) -> None:

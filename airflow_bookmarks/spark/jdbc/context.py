@@ -21,7 +21,7 @@ from airflow_bookmarks.spark.jdbc.queries import SparkQueries
 from airflow_bookmarks.spark.jdbc.reader import TableReader, reading_properties, spark_url
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from pyspark.sql import DataFrame
     from pyspark.sql.types import StructType
@@ -104,7 +104,23 @@ def read_table(scope: ReadScope, url: str, wanted: TableReadOptions) -> DataFram
         reader.connect, recipe, scope.label, scope.share.settlings, scope.share.loop, scope.run.execution_id
     )
     plan = scope.run.plan(scope.ctx, source, on_source_change=scope.options.on_source_change)
+    if not plan.is_empty:
+        _warn_of_parts(scope, wanted.partitions, [key.name for key in plan.leads_to.table.keys])
     return settled(scope, plan, _TableFrames(scope, reader))
+
+
+def _warn_of_parts(scope: ReadScope, partitions: PartitionOptions, keys: Sequence[str]) -> None:
+    """Say that rows may move between parts, each of which is a query at a time of its own."""
+    by = partitions.splits_beside(keys)
+    if by is not None:
+        log.warning(
+            "%s: parts by %r: each part is read at another time, so a row of which that changes meanwhile, and its "
+            "keys do not, is missed, or met twice. Split by a key (%s), or by what changes only together with the keys "
+            "of its row.",
+            scope.label,
+            by,
+            ", ".join(keys),
+        )
 
 
 def _bound(scope: ReadScope, wanted: TableReadOptions) -> Bound:

@@ -130,6 +130,16 @@ def test_rows_are_read_side_by_side_and_each_once(script: Script, shop: Shop, ho
     assert ids(script.rows(**read)) == [1, 2, 3]
 
 
+def test_parts_between_which_a_row_may_move_are_warned_of(
+    script: Script, shop: Shop, caplog: pytest.LogCaptureFixture
+) -> None:
+    assert ids(script.rows(**options(shop, jobBookmarkKeys=["id"], hashexpression="id"))) == [1, 2, 3]
+    assert "each part is read at another time" not in caplog.text
+    add(shop, 7)
+    assert ids(script.rows(**options(shop, jobBookmarkKeys=["id"], hashfield="name"))) == [7]
+    assert "parts by 'name': each part is read at another time" in caplog.text
+
+
 def test_sample_query_is_read_whole_in_each_run(script: Script, shop: Shop, caplog: pytest.LogCaptureFixture) -> None:
     read = options(shop, jobBookmarkKeys=["id"], sampleQuery="select * from orders where id < 3")
     for _ in range(2):

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import itertools
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from airflow_bookmarks.core.errors import OptionError
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from airflow_bookmarks.core.database.dialect import Dialect
 
 MOST_PARTS = 10_000
+_WORD = re.compile(r"[^\W\d]\w*")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,6 +55,24 @@ class PartitionOptions:
             raise OptionError(f"{' and '.join(given)}: give one of them. Nothing was read or changed.")
         if given and self.partitions == 1:
             raise OptionError(f"{given[0]} without partitions=<more than 1>. Nothing was read or changed.")
+
+    def splits_beside(self, keys: Collection[str]) -> str | None:
+        """Return what rows are split by, if that can change while their keys stay; None: it can't.
+
+        An expression whose words are all names of keys takes nothing else.
+
+        Example:
+            >>> PartitionOptions(partitions=8, hash_field="status").splits_beside(["id"])
+            'status'
+            >>> PartitionOptions(partitions=8, hash_expression="id % 5").splits_beside(["id"]) is None
+            True
+        """
+        if self.hash_expression is not None:
+            names = {key.lower() for key in keys}
+            is_of_keys = all(word.lower() in names for word in _WORD.findall(self.hash_expression))
+            return None if is_of_keys else self.hash_expression
+        by = self.column or self.hash_field
+        return None if by in keys else by
 
 
 def hashed(dialect: Dialect, expression: str, count: int) -> list[str]:
