@@ -6,7 +6,9 @@ changes anything:
     try 1   looks, changes, and its worker dies before Airflow hears of it
     try 2   looks, finds the event of try 1, and returns what that did
 
-Clearing a task begins a new series: a person asks for the change again.
+Clearing a task begins a new series: a person asks for the change again. A series is told by Airflow's `max_tries`, as a
+clear raises it and a retry leaves it; `retries` in the DAG file may have changed since. Earlier versions signed without
+it, and their marks are of this series from the first try on that it has by the file.
 """
 
 from __future__ import annotations
@@ -31,15 +33,19 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-_TRY = " (try "
+_TRY, _SERIES = " (try ", ", series "
 
 
 @dataclass(frozen=True, slots=True)
 class ChangeSeries:
-    """The tries of a task since it was triggered or cleared; `first` is the try it began with, `attempt` this one."""
+    """The tries of a task since it was triggered or cleared; `max_tries` is Airflow's, `attempt` this try.
+
+    `first` is the try it began with, as far as the DAG file tells: for marks of earlier versions.
+    """
 
     run_id: str
     dag_run: str
+    max_tries: int
     first: int
     attempt: int
 
@@ -51,20 +57,27 @@ class ChangeSeries:
         # A DAG run that is deleted and made again under its old id counts its tries from 1, and is another one.
         started = "" if dag_run.start_date is None else f", DAG run of {to_text(dag_run.start_date)}"
         run_id = airflow_run_id(ti.dag_id, ti.run_id, ti.task_id, map_index)
-        return cls(run_id, started, min(ti.max_tries - retries + 1, ti.try_number), ti.try_number)
+        first = min(ti.max_tries - retries + 1, ti.try_number)
+        return cls(run_id, started, ti.max_tries, first, ti.try_number)
 
     @property
     def mark(self) -> Signature:
         """The name under which this try makes a change."""
-        return Signature(f"{self.run_id}{_TRY}{self.attempt}{self.dag_run})", "task")
+        return Signature(self._signed(str(self.attempt)), "task")
 
     def has(self, name: str) -> bool:
         """Whether this series made a change under `name`: by this try, an earlier one, or a later one, which was begun
         because this one was taken for dead.
         """
-        start, end = f"{self.run_id}{_TRY}", f"{self.dag_run})"
-        number = name.removeprefix(start).removesuffix(end)
-        return name == f"{start}{number}{end}" and number.isdecimal() and int(number) >= self.first
+        number = name.rpartition(_TRY)[2].partition(",")[0].removesuffix(")")
+        if not number.isdecimal():
+            return False
+        if name == self._signed(number):
+            return True
+        return name == f"{self.run_id}{_TRY}{number}{self.dag_run})" and int(number) >= self.first
+
+    def _signed(self, number: str) -> str:
+        return f"{self.run_id}{_TRY}{number}{self.dag_run}{_SERIES}{self.max_tries})"
 
 
 def change_of(store: BookmarkStore, job: str, series: ChangeSeries) -> dict[str, Any] | None:

@@ -15,7 +15,8 @@ from airflow.sdk import DAG, BaseOperator, task
 
 from airflow_bookmarks.airflow_compat import AirflowFailException
 from airflow_bookmarks.core.errors import ChangedMeanwhileError, JobBusyError, OptionError
-from airflow_bookmarks.core.text.identity import Identity
+from airflow_bookmarks.core.text.identity import Identity, Signature
+from airflow_bookmarks.core.text.instant import to_text
 from airflow_bookmarks.hooks.bookmark import BookmarkHook
 from airflow_bookmarks.lifecycle.changes.approval import approve, protect, requests
 from airflow_bookmarks.lifecycle.changes.change import apply, reset
@@ -290,6 +291,38 @@ def test_clear_makes_the_change_again(world: World) -> None:
     BookmarkResetOperator(**WHY).execute(told(2, first=2))
 
     assert epochs(world) == ["reset", "reset"]
+
+
+def test_retry_finds_its_change_after_the_file_has_lowered_the_retries(world: World) -> None:
+    runs(world)
+    BookmarkResetOperator(**WHY, retries=3).execute(told(1, retries=3))
+
+    BookmarkUndoOperator(**WHY, retries=1).execute(told(2, retries=3))
+
+    assert epochs(world) == ["reset"]
+
+
+def test_clear_makes_the_change_again_after_the_file_has_raised_the_retries(world: World) -> None:
+    runs(world)
+    BookmarkResetOperator(**WHY, retries=1).execute(told(1, retries=1))
+    world.shop.run("copy")
+
+    BookmarkResetOperator(**WHY, retries=2).execute(told(2, first=2, retries=1))
+
+    assert epochs(world) == ["reset", "reset"]
+
+
+@pytest.mark.parametrize(("first", "made"), [(1, ["reset"]), (2, ["reset", "reset"])], ids=["retry", "clear"])
+def test_mark_of_an_earlier_version_is_read_by_the_retries_of_the_file(
+    world: World, first: int, made: list[str]
+) -> None:
+    runs(world)
+    earlier = f"ops/manual__1/change (try 1, DAG run of {to_text(STARTED)})"
+    reset(world.store, "copy", reason="wrong delivery", who=Signature(earlier, "task"))
+
+    BookmarkResetOperator(**WHY, retries=1).execute(told(2, first=first, retries=1))
+
+    assert epochs(world) == made
 
 
 def test_clear_with_the_version_of_the_preview_is_refused(world: World) -> None:
