@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,25 @@ if TYPE_CHECKING:
     from airflow_bookmarks.spark.job import BookmarkedJob
 
 
+# Where a write goes, by all that names it: ("path", "s3://lake/orders"), ("table", "shop", "orders").
+Places = frozenset[tuple[str, ...]]
+
+
+def place_of_options(options: object) -> Places:
+    """Return where connection options lead, as far as they say: a folder, or a table of a database."""
+    if not isinstance(options, Mapping):
+        return frozenset()
+    given = {str(name).lower(): str(value) for name, value in options.items()}
+    connection = given.get("url") or given.get("connectionname") or ""
+    named = [("path", given["path"].rstrip("/"))] if "path" in given else []
+    return frozenset([*named, *([("rows", connection, given["dbtable"])] if "dbtable" in given else [])])
+
+
+def place_of_table(database: object, name: object) -> Places:
+    """Return the place that a table of a catalog is."""
+    return frozenset([("table", str(database).lower(), str(name).lower())])
+
+
 class CaughtFailures:
     """What has failed in a run with a bookmark.
 
@@ -24,19 +44,31 @@ class CaughtFailures:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()  # scripts write tables in several threads
-        self._unwritten: list[tuple[object, str]] = []
+        self._unwritten: list[tuple[object, Places, str]] = []
+        self._inside = threading.local()
 
     @contextmanager
-    def writing(self, frame: object) -> Iterator[None]:
-        """Note that a frame is not written if the block fails, until a later block with the same frame does not."""
+    def writing(self, frame: object, places: Places) -> Iterator[None]:
+        """Note that a frame is not written if the block fails, until a later block writes it to the same place.
+
+        Args:
+            frame: the frame as the script has it; None for a purge.
+            places: where it goes, by each name that the call gives it; of a call that names none, nothing later is it.
+        """
+        if getattr(self._inside, "is_writing", False):  # within the block of the call that the script makes
+            yield
+            return
+        self._inside.is_writing = True
         try:
             yield
         except BaseException as error:  # whatever ended it: the script may catch it
             with self._lock:
-                self._unwritten.append((frame, cause_of(error).rstrip(".")))
+                self._unwritten.append((frame, places, cause_of(error).rstrip(".")))
             raise
+        finally:
+            self._inside.is_writing = False
         with self._lock:
-            self._unwritten = [(other, why) for other, why in self._unwritten if other is not frame]
+            self._unwritten = [each for each in self._unwritten if each[0] is not frame or not each[1] & places]
 
     @contextmanager
     def reading(self, job: BookmarkedJob, name: str) -> Iterator[None]:
@@ -51,17 +83,17 @@ class CaughtFailures:
             raise
 
     def check(self, job: str) -> None:
-        """Make sure that each frame was written in the end.
+        """Make sure that each frame was written where it should be in the end.
 
         Raises:
             MisuseError: one was not.
         """
         if not self._unwritten:
             return
-        _, why = self._unwritten[0]
+        _, _, why = self._unwritten[0]
         more = f" (and {len(self._unwritten) - 1} more)" if len(self._unwritten) > 1 else ""
         raise MisuseError(
             f"job {job!r}: a write or purge has failed, and the script went on: {why}{more}. Nothing was committed or "
             "published: what was read would count as read, and its rows are in no output. The next run reads the same "
-            "input again. Let the error end the script, or write that frame in another way."
+            "input again. Let the error end the script, or write that frame to the same place again."
         )

@@ -9,8 +9,12 @@ from __future__ import annotations
 
 import hashlib
 import re
+from typing import TYPE_CHECKING, Any, Protocol
 
 from airflow_bookmarks.core.job import check_name
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 _KEPT = re.compile(r"[\w.-]")
 _ESCAPED = re.compile(rb"~([0-9A-F]{2})")
@@ -61,3 +65,67 @@ def _cut(name: str) -> str:
     end = _CUT + hashlib.sha256(name.encode()).hexdigest()[:_HASH_DIGITS]
     beginning = name.encode()[: _LONGEST_BYTES - len(end)].decode(errors="ignore")
     return re.sub(r"~[0-9A-F]?$", "", beginning) + end
+
+
+# So many targets that share a name are kept, the newest: of a path with a date in it there is another each day.
+_MOST_SHARED = 500
+_TARGET_DIGITS = 8
+
+
+class KeptValue(Protocol):
+    """A JSON value that a job keeps from run to run, as `BookmarkedJob.state` returns it."""
+
+    def get(self, default: Any = None) -> Any:
+        """Return the value; `default` if there is none."""
+        ...
+
+    def set(self, value: Any) -> None:
+        """Set the value that the commit stores."""
+        ...
+
+
+class OutputNames:
+    """The names of the outputs of a run: that of the transformation_ctx, else the last part of the target.
+
+    Of targets with one such name the first that is ever written has it, and others have a hash of the target behind
+    it, in later runs as well: in a run with nothing new for one of them, the next would else be taken for it.
+
+    Args:
+        kept: returns what the job keeps of targets that share a name; None in a run that moves no bookmark.
+        warn: logs a warning.
+    """
+
+    def __init__(self, kept: Callable[[], KeptValue | None], warn: Callable[[str], None]) -> None:
+        self._kept, self._warn = kept, warn
+        self._targets: dict[str, str] = {}
+
+    @property
+    def given(self) -> tuple[str, ...]:
+        """The names so far."""
+        return tuple(self._targets)
+
+    def clear(self) -> None:
+        """Begin anew, with another run."""
+        self._targets.clear()
+
+    def of(self, ctx: str, target: str) -> str:
+        """Return the name of an output, the same each time that it is asked."""
+        text = ctx or target.rstrip("/").rpartition("/")[2] or "output"
+        name = name_of("output", text)
+        digits = hashlib.sha256(target.encode()).hexdigest()[:_TARGET_DIGITS]
+        own = name_of("output", f"{text}-{digits}")
+        if own in self._targets:
+            return own
+        kept = None if name in self._targets and self._targets[name] == target else self._kept()
+        shared = [] if kept is None else kept.get([])
+        mark = hashlib.sha256(own.encode()).hexdigest()[:_TARGET_DIGITS]
+        if mark not in shared and self._targets.setdefault(name, target) == target:
+            return name
+        self._targets[own] = target
+        if kept is not None and mark not in shared:
+            kept.set([*shared, mark][-_MOST_SHARED:])
+            self._warn(
+                f"two targets are written as the output {name!r}: {target} is {own!r}, now and in later runs. Jobs "
+                "that read the output by its name read the other: give each write a transformation_ctx of its own"
+            )
+        return own

@@ -10,14 +10,13 @@ exit         a run that is not committed is aborted, and the log names it
 
 from __future__ import annotations
 
-import hashlib
 import logging
 import threading
 import uuid
 from collections import Counter
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 from pyspark.sql import SparkSession
@@ -26,8 +25,8 @@ from airflow_bookmarks.core.errors import BookmarkError, MisuseError
 from airflow_bookmarks.core.option import Option
 from airflow_bookmarks.core.text.cause import cause_of
 from airflow_bookmarks.glue.errors import DROPPED_RECORDS, ERROR_RECORDS
-from airflow_bookmarks.glue.failures import CaughtFailures
-from airflow_bookmarks.glue.names import name_of
+from airflow_bookmarks.glue.failures import CaughtFailures, Places
+from airflow_bookmarks.glue.names import KeptValue, OutputNames, name_of
 from airflow_bookmarks.glue.scratch import scratch_folder
 from airflow_bookmarks.glue.settings import RUN_KEY, GlueSettings
 from airflow_bookmarks.glue.watermarks.kept import KeptWatermarks
@@ -44,20 +43,7 @@ log = logging.getLogger(__name__)
 # What a step of the script left out of what was read: counted on the record of the run as well.
 LEFT_OUT_OF_FRAMES = (DROPPED_RECORDS, ERROR_RECORDS)
 
-_HASH_DIGITS = 8
 _READ_WHOLE: ContextVar[str | None] = ContextVar("glue_read_whole", default=None)  # of one thread alone
-
-
-class KeptValue(Protocol):
-    """A JSON value that a job keeps from run to run, as `BookmarkedJob.state` returns it."""
-
-    def get(self, default: Any = None) -> Any:
-        """Return the value; `default` if there is none."""
-        ...
-
-    def set(self, value: Any) -> None:
-        """Set the value that the commit stores."""
-        ...
 
 
 class GlueRun:
@@ -83,7 +69,7 @@ class GlueRun:
         self._failures = CaughtFailures()
         self._lock = threading.RLock()  # scripts read and write tables in several threads
         self._warned: set[str] = set()
-        self._outputs: dict[str, str] = {}
+        self._outputs = OutputNames(self._shared_outputs, self.warn_once)
         self._written: Counter[str] = Counter()
         self._releases: list[Callable[[], None]] = []
         self._tellers: list[Callable[[], None]] = []
@@ -176,7 +162,7 @@ class GlueRun:
     @property
     def outputs(self) -> tuple[str, ...]:
         """The names of the outputs so far."""
-        return tuple(self._outputs)
+        return self._outputs.given
 
     @property
     def moves_bookmark(self) -> bool:
@@ -199,9 +185,9 @@ class GlueRun:
         if self._error is not None:
             raise self._error
 
-    def writing(self, frame: object) -> AbstractContextManager[None]:
-        """Let a failure of the block keep the bookmark from being moved, until the frame is written."""
-        return self._failures.writing(frame) if self.moves_bookmark else nullcontext()
+    def writing(self, frame: object, places: Places) -> AbstractContextManager[None]:
+        """Let a failure of the block keep the bookmark from being moved, until the frame is written to that place."""
+        return self._failures.writing(frame, places) if self.moves_bookmark else nullcontext()
 
     def reading(self, ctx: str) -> AbstractContextManager[None]:
         """Let a failure of the block keep the bookmark from being moved, if the block has planned a context."""
@@ -266,18 +252,11 @@ class GlueRun:
         return name_of("context", ctx)
 
     def output_name(self, ctx: str, target: str) -> str:
-        """Return the name of an output: that of its ctx, else the last part of its target.
+        """Return the name of an output; see `OutputNames`."""
+        return self._outputs.of(ctx, target)
 
-        A name that another target has taken gets a hash of the target, and no counter: scripts write in any order.
-        """
-        last = target.rstrip("/").rpartition("/")[2]
-        name = name_of("output", ctx or last or "output")
-        if self._outputs.setdefault(name, target) == target:
-            return name
-        digits = hashlib.sha256(target.encode()).hexdigest()[:_HASH_DIGITS]
-        own = name_of("output", f"{ctx or last or 'output'}-{digits}")
-        self._outputs[own] = target
-        return own
+    def _shared_outputs(self) -> KeptValue | None:
+        return self.state("glue.outputs") if self.is_managed else None
 
     def take_output(self, ctx: str, target: str) -> str:
         """Return the name of an output that is about to be written: `output_name`, with a number from the second on.

@@ -252,7 +252,7 @@ class BookmarkedReader(ByFormat):
             infer_schema: without .schema(...): which files to inspect for columns: "sample" (default), a sample if
                 there are more than 100 (1,000 for formats that carry their schema); "all"; "last", none of them: the
                 columns of the last run are used, and new ones are not read; or "each", for CSV: all, each read by its
-                own header, or without headers with as many columns as the longest first line.
+                own header, or without headers with as many columns as the longest row in the first 64 KB of a file.
             read_by: how to pass the files to Spark: "paths" or "directory"; default: chosen by their number.
             listed_partitions: the partitions of a table as a catalog lists them; `.load` takes the folder of the table.
                 Only these are read, wherever they lie, and their values become columns, whatever their folders are

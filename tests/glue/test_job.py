@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import logging
 import sys
 import threading
@@ -23,7 +24,7 @@ from airflow_bookmarks.glue.arguments import getResolvedOptions
 from airflow_bookmarks.glue.context import GlueContext
 from airflow_bookmarks.glue.dynamic.records import FieldCaseError
 from airflow_bookmarks.glue.job import Job, end_of_process
-from airflow_bookmarks.glue.run import GlueRun, current_run
+from airflow_bookmarks.glue.run import GlueRun, current_run, forget_runs
 from airflow_bookmarks.spark import BookmarkedJob
 from airflow_bookmarks.store.bookmark_store import BookmarkStore
 
@@ -290,6 +291,42 @@ def test_reads_without_context_or_init_warn_once_each(
     assert all("bookmark" in message for message in warned)
 
 
+def current_job(spark: SparkSession) -> BookmarkedJob:
+    job = current_run(spark).job
+    assert job is not None
+    return job
+
+
+def test_target_that_shares_a_name_keeps_its_own_in_a_run_that_writes_it_alone(
+    spark: SparkSession, uri: str, tmp_path: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    context, job = GlueContext(spark), Job(spark)
+    sources = {name: str(tmp_path / f"raw-{name}") for name in ("a", "b")}
+
+    def run(*new: str) -> set[tuple[str, str]]:
+        """Put a file into some sources, read and write both, and return the outputs with their targets."""
+        for name in new:
+            _files(tmp_path / f"raw-{name}", **{f"f{len(list((tmp_path / f'raw-{name}').glob('*')))}": '{"id": 1}\n'})
+        job.init("orders", ENABLE)
+        for name, source in sources.items():
+            target = {"path": str(tmp_path / name)}
+            context.write_dynamic_frame.from_options(
+                _read(context, source, name), "file", target, "json", transformation_ctx="sink"
+            )
+        job.commit()
+        (last,) = itertools.islice(current_job(spark).store.runs("orders", reverse=True), 1)
+        return {(name, entry.target.rpartition("/")[2]) for name, entry in last.outputs.items()}
+
+    for name in sources:
+        (tmp_path / f"raw-{name}").mkdir()
+    first = run("a", "b")
+    (own,) = (name for name, target in first if target == "b")
+    assert first == {("sink", "a"), (own, "b")}
+    assert f"is {own!r}, now and in later runs" in caplog.text
+    assert run("b") == {(own, "b")}
+    assert run("a") == {("sink", "a")}
+
+
 def test_outputs_are_named_by_context_or_target_and_never_by_order(spark: SparkSession, run: GlueRun) -> None:
     assert run.output_name("", "s3://lake/orders/") == "orders"
     assert run.output_name("sink", "s3://lake/a") == "sink"
@@ -368,9 +405,48 @@ def test_write_that_succeeds_when_tried_again_lets_the_run_commit(spark: SparkSe
     frame = _read(context, source)
     with pytest.raises(BookmarkError, match="choice"):
         context.write_dynamic_frame.from_options(frame, "file", {"path": str(tmp_path / "out")}, "csv")
-    context.write_dynamic_frame.from_options(frame, "file", {"path": str(tmp_path / "out")}, "json")
+    context.write_dynamic_frame.from_options(frame, "file", {"path": f"{tmp_path / 'out'}/"}, "json")
     job.commit()
     assert spark.read.json(str(tmp_path / "out")).count() == 2
+
+
+def test_write_that_fails_is_not_made_good_by_a_write_of_the_frame_to_another_place(
+    spark: SparkSession, uri: str, tmp_path: Any
+) -> None:
+    context, job = GlueContext(spark), Job(spark)
+    job.init("orders", ENABLE)
+    frame = _read(context, _files(tmp_path / "raw", a='{"id": 1}\n'))
+    with pytest.raises(BookmarkError):
+        context.write_dynamic_frame.from_jdbc_conf(frame, "no-such-connection", {"dbtable": "orders", "database": "dw"})
+    context.write_dynamic_frame.from_options(frame, "file", {"path": str(tmp_path / "out")}, "json")
+    with pytest.raises(MisuseError, match="a write or purge has failed"):
+        job.commit()
+
+
+def test_frame_of_spark_that_is_written_when_tried_again_lets_the_run_commit(
+    spark: SparkSession, uri: str, tmp_path: Any
+) -> None:
+    context, job = GlueContext(spark), Job(spark)
+    job.init("orders", ENABLE)
+    rows = _read(context, _files(tmp_path / "raw", a='{"id": 1}\n')).toDF()
+    target = {"path": str(tmp_path / "out")}
+    with pytest.raises(BookmarkError):
+        context.write_data_frame.from_options(rows, "file", target, "ion")
+    context.write_data_frame.from_options(rows, "file", target, "json")
+    job.commit()
+    assert spark.read.json(str(tmp_path / "out")).count() == 1
+
+
+def test_dynamic_frame_that_is_written_as_a_frame_of_spark_blocks_the_commit(
+    spark: SparkSession, uri: str, tmp_path: Any
+) -> None:
+    context, job = GlueContext(spark), Job(spark)
+    job.init("orders", ENABLE)
+    frame = _read(context, _files(tmp_path / "raw", a='{"id": 1}\n'))
+    with pytest.raises(TypeError):
+        context.write_data_frame.from_options(frame, "file", {"path": str(tmp_path / "out")}, "json")
+    with pytest.raises(MisuseError, match="a write or purge has failed"):
+        job.commit()
 
 
 def test_frame_of_spark_that_is_given_to_a_write_blocks_the_commit(
@@ -394,6 +470,44 @@ def test_purge_that_fails_blocks_the_commit(spark: SparkSession, uri: str, tmp_p
     context.write_dynamic_frame.from_options(frame, "file", {"path": str(tmp_path / "out")}, "json")
     with pytest.raises(MisuseError, match="a write or purge has failed"):
         job.commit()
+
+
+@pytest.mark.parametrize(
+    ("table", "options", "why"),
+    [
+        ("missing", {}, "missing"),
+        ("orders", {"partitionPredicate": "day = '1'"}, "no partitions"),
+        ("orders", {"retentionPeriod": "soon"}, "retentionPeriod"),
+    ],
+    ids=["no-table", "no-partitions", "option"],
+)
+def test_purge_of_a_table_that_fails_before_anything_is_listed_blocks_the_commit(
+    spark: SparkSession, uri: str, tmp_path: Any, table: str, options: dict[str, Any], why: str
+) -> None:
+    spark.conf.set("spark.bookmarks.glue.catalog", "hive")
+    forget_runs()  # a run takes its settings when it is made
+    spark.sql(f"CREATE TABLE orders (id INT) USING parquet LOCATION '{(tmp_path / 'out').as_uri()}'")
+    try:
+        context, job = GlueContext(spark), Job(spark)
+        job.init("orders", ENABLE)
+        with pytest.raises(Exception, match=why):
+            context.purge_table(None, "default", table, options)
+        frame = _read(context, _files(tmp_path / "raw", a='{"id": 1}\n'))
+        context.write_dynamic_frame.from_options(frame, "file", {"path": str(tmp_path / "out")}, "json")
+        with pytest.raises(MisuseError, match="a write or purge has failed"):
+            job.commit()
+    finally:
+        spark.sql("DROP TABLE orders")
+
+
+def test_purge_that_succeeds_when_tried_again_lets_the_run_commit(spark: SparkSession, uri: str, tmp_path: Any) -> None:
+    (tmp_path / "out").mkdir()
+    context, job = GlueContext(spark), Job(spark)
+    job.init("orders", ENABLE)
+    with pytest.raises(BookmarkError):
+        context.purge_s3_path(str(tmp_path / "out"), {"retentionPeriod": "soon"})
+    context.purge_s3_path(f"{tmp_path / 'out'}/", {"retentionPeriod": 0})
+    job.commit()
 
 
 def test_read_that_fails_when_it_is_planned_blocks_the_commit(spark: SparkSession, uri: str, tmp_path: Any) -> None:

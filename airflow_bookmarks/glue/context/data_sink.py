@@ -8,6 +8,7 @@ from airflow_bookmarks.glue.context.writers import DynamicFrameWriter
 from airflow_bookmarks.glue.dynamic.base import check_frame
 from airflow_bookmarks.glue.dynamic.collection import DynamicFrameCollection
 from airflow_bookmarks.glue.dynamic.frame import DynamicFrame
+from airflow_bookmarks.glue.failures import Places, place_of_options, place_of_table
 from airflow_bookmarks.glue.outputs.write import write_options
 from airflow_bookmarks.glue.run import current_run
 
@@ -56,7 +57,7 @@ class DataSink:
             TypeError: it is none.
         """
         run = current_run(self._glue_context.spark_session)
-        with run.writing(dynamic_frame):
+        with run.writing(dynamic_frame, self._places):
             check_frame(dynamic_frame, "DataSink.writeFrame")
             return write_options(
                 run,
@@ -71,7 +72,8 @@ class DataSink:
 
     def writeDataFrame(self, data_frame: DataFrame, glue_context: Any = None, info: str = "") -> DataFrame:
         """Write a DataFrame of Spark, and return it."""
-        self.writeFrame(DynamicFrame.fromDF(data_frame, self._glue_context, self._ctx), info)
+        with current_run(self._glue_context.spark_session).writing(data_frame, self._places):
+            self.writeFrame(DynamicFrame.fromDF(data_frame, self._glue_context, self._ctx), info)
         return data_frame
 
     def write(self, dynamic_frame_or_dfc: Any, info: str = "") -> Any:
@@ -80,4 +82,12 @@ class DataSink:
             return self.writeFrame(dynamic_frame_or_dfc, info)
         return DynamicFrameWriter(self._glue_context).from_options(
             dynamic_frame_or_dfc, self._type, self._options, self._format, self._format_options, self._ctx
+        )
+
+    @property
+    def _places(self) -> Places:
+        """Where it writes: a folder or a table of a database, and the table of the catalog that is made of it."""
+        named = place_of_options(self._options)
+        return (
+            named | place_of_table(self._catalog["database"], self._catalog["table_name"]) if self._catalog else named
         )

@@ -217,7 +217,7 @@ class GlueContext(SqlMembers):
 
         With enable, between `Job.init` and `Job.commit`, they are listed at once and deleted by the commit.
         """
-        purge.purge_s3_path(self.run, s3_path, dict(options or {}), transformation_ctx)
+        purge.purge_s3_path(self.run, s3_path, options, transformation_ctx)
 
     def purge_table(
         self,
@@ -232,9 +232,9 @@ class GlueContext(SqlMembers):
         By position scripts also write it as in Scala: `purge_table(database, table_name, options)`.
         """
         if isinstance(table_name, Mapping):
-            purge.purge_table(self.run, None, str(catalog_id), database, dict(table_name), transformation_ctx)
+            purge.purge_table(self.run, None, str(catalog_id), database, table_name, transformation_ctx)
         else:
-            purge.purge_table(self.run, catalog_id, database, table_name, dict(options or {}), transformation_ctx)
+            purge.purge_table(self.run, catalog_id, database, table_name, options, transformation_ctx)
 
     # ---- out of reach
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import DataFrame
@@ -10,12 +11,11 @@ from airflow_bookmarks.glue.context.parameters import one_database, required
 from airflow_bookmarks.glue.dynamic.base import check_frame
 from airflow_bookmarks.glue.dynamic.collection import DynamicFrameCollection
 from airflow_bookmarks.glue.dynamic.frame import DynamicFrame
+from airflow_bookmarks.glue.failures import place_of_options, place_of_table
 from airflow_bookmarks.glue.outputs.write import write_catalog, write_jdbc_conf, write_options
 from airflow_bookmarks.glue.run import current_run
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from airflow_bookmarks.glue.run import GlueRun
 
 
@@ -62,14 +62,13 @@ class DynamicFrameWriter:
             GlueUnsupportedError: the connection type or format is out of reach.
         """
         self._run.warn_of_unknown("write_dynamic_frame.from_options", kwargs)
-        options = dict(connection_options or {})
         if isinstance(frame, DynamicFrameCollection):
             for name, one in frame.items():
-                self.from_options(
-                    one, connection_type, _named(options, name), format, format_options, transformation_ctx
-                )
+                named = _named(connection_options, name)
+                self.from_options(one, connection_type, named, format, format_options, transformation_ctx)
             return frame
-        with self._run.writing(frame):
+        with self._run.writing(frame, place_of_options(connection_options)):
+            options = dict(connection_options or {})
             check_frame(frame, "write_dynamic_frame.from_options")
             return write_options(
                 self._run,
@@ -98,14 +97,14 @@ class DynamicFrameWriter:
             GlueParameterError: database or table_name is missing, or given in two ways.
             EntityNotFoundError: there is no such table.
         """
-        database = one_database(database, kwargs.pop("name_space", None))
+        name_space = kwargs.pop("name_space", None)
         self._run.warn_of_unknown("write_dynamic_frame.from_catalog", kwargs)
-        with self._run.writing(frame):
+        with self._run.writing(frame, place_of_table(database or name_space, table_name)):
             check_frame(frame, "write_dynamic_frame.from_catalog")
             return write_catalog(
                 self._run,
                 frame,
-                database=database,
+                database=one_database(database, name_space),
                 table_name=required("table_name", table_name),
                 redshift_tmp_dir=redshift_tmp_dir,
                 transformation_ctx=transformation_ctx,
@@ -129,7 +128,8 @@ class DynamicFrameWriter:
             EntityNotFoundError: there is no such connection.
         """
         self._run.warn_of_unknown("write_dynamic_frame.from_jdbc_conf", kwargs)
-        with self._run.writing(frame):
+        place = place_of_options({**dict(connection_options or {}), "connectionName": catalog_connection})
+        with self._run.writing(frame, place):
             check_frame(frame, "write_dynamic_frame.from_jdbc_conf")
             write_jdbc_conf(
                 self._run,
@@ -142,8 +142,11 @@ class DynamicFrameWriter:
             )
 
 
-def _named(options: Mapping[str, Any], name: str) -> dict[str, Any]:
+def _named(options: Mapping[str, Any] | None, name: str) -> Any:
     """Return the options for one frame of a collection: a folder, or a table, of its name."""
+    options = {} if options is None else options
+    if not isinstance(options, Mapping):
+        return options  # the write of the frame refuses them
     if "path" in options:
         return {**options, "path": f"{str(options['path']).rstrip('/')}/{name}"}
     return {**options, "dbtable": name}
@@ -156,14 +159,27 @@ class DataFrameWriter:
         self._glue_context = glue_context
         self._writer = DynamicFrameWriter(glue_context)
 
-    def from_options(self, frame: DataFrame, *args: Any, **kwargs: Any) -> DataFrame:
+    def from_options(
+        self,
+        frame: DataFrame,
+        connection_type: str,
+        connection_options: Mapping[str, Any] | None = None,
+        *args: Any,
+        **kwargs: Any,
+    ) -> DataFrame:
         """Write a DataFrame; see `DynamicFrameWriter.from_options`."""
-        self._writer.from_options(self._dynamic(frame, kwargs), *args, **kwargs)
+        with current_run(self._glue_context.spark_session).writing(frame, place_of_options(connection_options)):
+            made = self._dynamic(frame, kwargs)
+            self._writer.from_options(made, connection_type, connection_options, *args, **kwargs)
         return frame
 
-    def from_catalog(self, frame: DataFrame, *args: Any, **kwargs: Any) -> DataFrame:
+    def from_catalog(
+        self, frame: DataFrame, database: str | None = None, table_name: str | None = None, *args: Any, **kwargs: Any
+    ) -> DataFrame:
         """Write a DataFrame to a table of the catalog; see `DynamicFrameWriter.from_catalog`."""
-        self._writer.from_catalog(self._dynamic(frame, kwargs), *args, **kwargs)
+        place = place_of_table(database or kwargs.get("name_space"), table_name)
+        with current_run(self._glue_context.spark_session).writing(frame, place):
+            self._writer.from_catalog(self._dynamic(frame, kwargs), database, table_name, *args, **kwargs)
         return frame
 
     def _dynamic(self, frame: DataFrame, kwargs: Mapping[str, Any]) -> DynamicFrame:

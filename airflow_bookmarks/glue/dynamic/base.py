@@ -152,7 +152,7 @@ class FrameBase:
     def df(self) -> DataFrame:
         """The rows in DataFrame form, with marks; columns of text whose types are declared are text still.
 
-        For transforms that look at no value of such columns, or cast by `declared.cast_column`. Others take `typed()`.
+        For transforms that look at no value of such columns, or use `declared.cast_declared`. Others take `typed()`.
         """
         if isinstance(self._rows, Outcomes):
             self._rows = self._rows.dataframe()

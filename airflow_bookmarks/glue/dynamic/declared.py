@@ -43,6 +43,16 @@ def declared_type(field: spark_types.StructField) -> str | None:
     return (field.metadata or {}).get(DECLARED)
 
 
+def cast_declared(text: Column, declared: str, target: str) -> Column:
+    """Return a column of text as another type: by its declared type where a value is of it, else from the text itself.
+
+    A text such as 1.50 is no whole number to Spark, and the decimal that it stands for becomes one.
+    """
+    if declared == target:
+        return try_cast(text, target)
+    return F.coalesce(try_cast(try_cast(text, declared), target), try_cast(text, target))
+
+
 def with_declared_types(frame: DataFrame) -> DataFrame:
     """Apply declared types: one query asks whether all values fit, if there is any such column."""
     wanted = {field.name: kind for field in frame.schema.fields if (kind := declared_type(field)) is not None}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -68,22 +68,33 @@ class ErrorLimits:
 
 
 @dataclass(frozen=True)
+class LimitedStages:
+    """What a frame had failed to make when a script gave it limits: they hold for these stages, whatever follows."""
+
+    stages: tuple[ErrorStage, ...]
+    limits: ErrorLimits
+
+
+@dataclass(frozen=True)
 class ErrorRecords:
     """The failures of a frame by stage, first to last."""
 
     stages: tuple[ErrorStage, ...] = ()
-    limits: tuple[tuple[int, ErrorLimits], ...] = field(default=())  # after how many stages, which limits
+    limits: tuple[LimitedStages, ...] = ()
 
     def after(self, stage: ErrorStage | None, limits: ErrorLimits) -> ErrorRecords:
         """Return these and those of one more stage, and its limits."""
         stages = self.stages if stage is None else (*self.stages, stage)
+        if stage is None:  # nothing of it can fail
+            limits = ErrorLimits(total=limits.total)
         is_limited = limits.stage > 0 or limits.total > 0
-        return ErrorRecords(stages, (*self.limits, (len(stages), limits)) if is_limited else self.limits)
+        return ErrorRecords(stages, (*self.limits, LimitedStages(stages, limits)) if is_limited else self.limits)
 
     def and_those_of(self, other: ErrorRecords) -> ErrorRecords:
-        """Return these and those of another frame that was joined to this one."""
-        more = tuple(stage for stage in other.stages if stage not in self.stages)
-        return ErrorRecords((*self.stages, *more), self.limits)
+        """Return these and those of another frame that was joined to this one, with the limits of both."""
+        stages = tuple(stage for stage in other.stages if stage not in self.stages)
+        limits = tuple(each for each in other.limits if each not in self.limits)
+        return ErrorRecords((*self.stages, *stages), (*self.limits, *limits))
 
     def count(self) -> int:
         """Return how many there are, in all stages."""
@@ -99,12 +110,12 @@ class ErrorRecords:
         Raises:
             ErrorThresholdError: there are more.
         """
-        for number, limits in self.limits:
-            counts = [stage.count() for stage in self.stages[:number]]
+        for stages, limits in ((each.stages, each.limits) for each in self.limits):
+            counts = [stage.count() for stage in stages]
             if limits.stage > 0 and counts and counts[-1] > limits.stage:
-                raise _too_many("stageThreshold", counts[-1], limits.stage, self.stages[number - 1].name)
+                raise _too_many("stageThreshold", counts[-1], limits.stage, stages[-1].name)
             if limits.total > 0 and sum(counts) > limits.total:
-                raise _too_many("totalThreshold", sum(counts), limits.total, self.stages[number - 1].name)
+                raise _too_many("totalThreshold", sum(counts), limits.total, stages[-1].name)
 
 
 def _too_many(threshold: str, found: int, allowed: int, name: str) -> ErrorThresholdError:

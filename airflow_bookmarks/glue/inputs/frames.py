@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 import logging
 from dataclasses import dataclass, replace
-from typing import IO, TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructField, StructType
@@ -25,7 +24,7 @@ from airflow_bookmarks.glue.inputs.formats import widest_row
 from airflow_bookmarks.sources.files.options import FileOptions
 from airflow_bookmarks.spark.features import session_conf
 from airflow_bookmarks.spark.files.whole import WholeRead
-from airflow_bookmarks.spark.readers.head import heads_of
+from airflow_bookmarks.spark.readers.head import HEADS_AT_ONCE, first_lines, heads_of
 from airflow_bookmarks.spark.session import session_access
 
 if TYPE_CHECKING:
@@ -41,8 +40,6 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-_HEAD_BYTES = 1 << 16  # of a file, in which its longest row is looked for
-_HEADS_AT_ONCE = 200  # in memory
 _MOST_HEADS = 1000  # each is a request, in every run
 _KEPT_SCHEMA_BYTES = 50_000  # a longer one is not kept for empty increments
 
@@ -240,8 +237,8 @@ class FileRead:
         widths: list[int | None] = []
         with reached_by(session_access(run.spark, session_conf(run.spark))):
             files = open_one_filesystem(self.paths)
-            for start in range(0, len(paths), _HEADS_AT_ONCE):
-                heads = heads_of(files, paths[start : start + _HEADS_AT_ONCE], _first_lines)
+            for start in range(0, len(paths), HEADS_AT_ONCE):
+                heads = heads_of(files, paths[start : start + HEADS_AT_ONCE], first_lines)
                 widths += [
                     None if head is None else widest_row(self.format.settings, head.decode(errors="replace"))
                     for head in heads
@@ -287,13 +284,3 @@ class FileRead:
             if len(json.dumps(found)) <= _KEPT_SCHEMA_BYTES and kept.get() != found:
                 kept.set(found)
         return DynamicFrame.of(rows.frame, self.glue_ctx, self.ctx or "json", errors=rows.errors)
-
-
-def _first_lines(path: str, stream: IO[bytes]) -> bytes | None:
-    """Return the lines at the head of a file; None if it is compressed by what only Spark reads."""
-    if path.endswith((".gz", ".gzip")):
-        return _first_lines("", cast("IO[bytes]", gzip.GzipFile(fileobj=stream)))
-    if path.endswith((".bz2", ".zst", ".zstd", ".snappy", ".lz4", ".deflate", ".xz")):
-        return None
-    head = stream.read(_HEAD_BYTES)
-    return head + (stream.readline(_HEAD_BYTES) if len(head) == _HEAD_BYTES else b"")

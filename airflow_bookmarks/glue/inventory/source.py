@@ -66,8 +66,16 @@ class ScriptSource:
 
     def arguments(self, call: ast.Call, parameters: Sequence[str]) -> dict[str, ast.expr]:
         """Return the arguments of a call by the names of its parameters; those behind `*` and `**` are not known."""
+        if parameters[:1] == ("catalog_id",) and not self._begins_with_catalog(call):
+            parameters = parameters[1:]
         given = dict(zip(parameters, call.args, strict=False))
         return given | {keyword.arg: keyword.value for keyword in call.keywords if keyword.arg is not None}
+
+    def _begins_with_catalog(self, call: ast.Call) -> bool:
+        """Whether a call of `purge_table` names its catalog first; scripts also write it without, as in Scala."""
+        if len(call.args) > 2 and isinstance(self.value(call.args[2]), str):
+            return True
+        return bool(call.args) and isinstance(call.args[0], ast.Constant) and call.args[0].value is None
 
     def value(self, node: ast.expr | None) -> Any:
         """Return the value of an expression, `UNKNOWN` where only a run can tell; None for none."""

@@ -64,7 +64,7 @@ CALLS: dict[str, CallForm] = {
     "write_dynamic_frame_from_jdbc_conf": _WRITE_JDBC,
     "write_from_jdbc_conf": _WRITE_JDBC,
     "purge_s3_path": CallForm(("s3_path", "options", "transformation_ctx"), "purge"),
-    "purge_table": CallForm(("database", "table_name", "options", "transformation_ctx", "catalog_id"), "purge"),
+    "purge_table": CallForm(("catalog_id", "database", "table_name", "options", "transformation_ctx"), "purge"),
     "extract_jdbc_conf": CallForm(("connection_name", "catalog_id")),
 }
 

@@ -17,6 +17,7 @@ _SPARK_WRITES = SPARK_ENDS - {"jdbc"}  # whose first argument is no target
 # Parameters of Spark's writes that hold the target.
 _SPARK_TARGET = ("path", "name", "tableName")
 _OPTION_DICTS = ("connection_options", "additional_options")
+_OF_FRAME = ("connection_type", "connection_options")  # of the method `write` of a DynamicFrame
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +46,10 @@ def _target_of(source: ScriptSource, name: str, last: str, call: ast.Call) -> st
     if last == "setCatalogInfo":
         names = ("catalogDatabase", "catalogTableName")
         return _table(source, source.arguments(call, names), *names)
+    if last == "write":  # of a DynamicFrame; any other has no such options
+        return _path(source, source.arguments(call, _OF_FRAME)) or _database_table(
+            source, source.arguments(call, _OF_FRAME)
+        )
     if last in _SPARK_WRITES and "write" in name.split("."):
         given = source.arguments(call, _SPARK_TARGET[:1])
         return next((found for name in _SPARK_TARGET if (found := _text(source, given.get(name)))), None)

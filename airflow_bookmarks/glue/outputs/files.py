@@ -20,6 +20,7 @@ from airflow_bookmarks.glue.outputs.rows import (
     as_json_lines,
     check_no_choices,
     rows_of,
+    with_empty_columns,
     with_values,
     without_null_columns,
 )
@@ -109,6 +110,8 @@ def _taken(run: GlueRun, rows: DataFrame, output: FileOutput) -> tuple[DataFrame
             lines = as_json_lines(rows, output.partition_by)
             return lines, FileFormat("text", {k: v for k, v in fmt.options.items() if k == "compression"})
         rows = with_values(rows) if fmt.name == "json" else without_marks(rows)
+    if fmt.is_flat:
+        return with_empty_columns(rows), fmt
     return (rows if fmt.keeps_nulls else without_null_columns(rows, run, output.ctx)), fmt
 
 

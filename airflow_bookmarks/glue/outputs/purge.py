@@ -3,7 +3,8 @@
 enable             listed now, deleted by the publish of the run; what comes later stays
 any other run      deleted now
 
-The manifest of a purge, `Success.csv` and `Failed.csv`, is written once the files are gone.
+The manifest of a purge, `Success.csv` and `Failed.csv`, is written once the files are gone. Partitions whose files are
+gone stay in the catalog.
 """
 
 from __future__ import annotations
@@ -11,14 +12,17 @@ from __future__ import annotations
 import csv
 import io
 import logging
+from collections.abc import Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from airflow_bookmarks.core.errors import OptionError, SourceMissingError
+from airflow_bookmarks.core.errors import BookmarkError, OptionError, SourceMissingError
 from airflow_bookmarks.core.files.file_list import encode_paths
 from airflow_bookmarks.core.option import Option
 from airflow_bookmarks.core.rules.territory import PurgeBounds, Territory
+from airflow_bookmarks.core.text.cause import cause_of
 from airflow_bookmarks.core.text.count import counted
 from airflow_bookmarks.core.text.instant import utc_now
 from airflow_bookmarks.files.access import reached_by
@@ -35,14 +39,14 @@ from airflow_bookmarks.spark.outputs.purge import stage_purge
 from airflow_bookmarks.spark.session import session_access
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
+    from airflow_bookmarks.glue.catalogs.table import Catalog, GlueTable
     from airflow_bookmarks.glue.run import GlueRun
 
 log = logging.getLogger(__name__)
 
 _RETENTION_HOURS = 168
-_EXCLUDED_CLASSES = ("GLACIER", "DEEP_ARCHIVE")
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,13 +55,13 @@ class PurgeOptions:
 
     Args:
         retention: files that are younger stay; default 168 hours.
-        excluded_classes: storage classes whose objects stay.
+        excluded_classes: storage classes whose objects stay; default: none, as in Glue.
         predicate: of a table, the partitions to purge; empty: all.
         manifest: the folder for Success.csv and Failed.csv; None: they are not written.
     """
 
     retention: timedelta = timedelta(hours=_RETENTION_HOURS)
-    excluded_classes: tuple[str, ...] = _EXCLUDED_CLASSES
+    excluded_classes: tuple[str, ...] = ()
     predicate: str = ""
     manifest: str | None = None
 
@@ -70,8 +74,7 @@ class PurgeOptions:
         """
         given = GivenOptions(call, options)
         hours = given.number("retentionPeriod", default=_RETENTION_HOURS)
-        is_given = "excludeStorageClasses".lower() in {name.lower() for name in options or {}}
-        classes = given.names("excludeStorageClasses") if is_given else _EXCLUDED_CLASSES
+        classes = given.names("excludeStorageClasses")
         predicate = given.text("partitionPredicate", default="") or ""
         manifest = given.text("manifestFilePath") or None
         given.warn_of_rest(run)
@@ -96,7 +99,8 @@ def purge_s3_path(
     call = f"purge_s3_path({path!r})"
     run.check()
     run.note_use()
-    purge_folders(run, call, [path], PurgeOptions.of(call, options, run), transformation_ctx)
+    with _purging(run, ("purge", str(path).rstrip("/"))):
+        _purge(run, call, [path], PurgeOptions.of(call, options, run), transformation_ctx)
 
 
 def purge_table(
@@ -123,35 +127,92 @@ def purge_table(
     call = f"purge_table({database!r}, {table_name!r})"
     run.check()
     run.note_use()
-    wanted = PurgeOptions.of(call, options, run)
-    catalog = catalog_of(run, catalog_id)
-    table = catalog.table(database, table_name)
-    folders = [table.location] if table.location else []
+    predicate = str((options or {}).get("partitionPredicate", "")) if isinstance(options, Mapping) else ""
+    with _purging(run, ("purge", str(database), str(table_name), predicate)):
+        wanted = PurgeOptions.of(call, options, run)
+        catalog = catalog_of(run, catalog_id)
+        folders = _folders_of(run, call, catalog, catalog.table(database, table_name), wanted.predicate)
+        _purge(run, call, folders, wanted, transformation_ctx)
+
+
+def _folders_of(run: GlueRun, call: str, catalog: Catalog, table: GlueTable, predicate: str) -> list[str]:
+    """Return the folders of a table, or of its partitions that a predicate admits."""
     if table.partition_columns:
         partitions = list(catalog.partitions(table))
         values = [each.texts for each in partitions]
-        admitted = chosen(run.spark, call, table.partition_types, values, wanted.predicate)
-        folders = [place for place in (partitions[at].location for at in admitted) if place]
-    elif wanted.predicate:
+        admitted = chosen(run.spark, call, table.partition_types, values, predicate)
+        return [place for place in (partitions[at].location for at in admitted) if place]
+    if predicate:
         raise OptionError(
-            f"{call}: partitionPredicate={wanted.predicate!r}, and {table.label} has no partitions. Nothing was "
+            f"{call}: partitionPredicate={predicate!r}, and {table.label} has no partitions. Nothing was "
             "deleted or changed."
         )
-    elif not folders:
+    if not table.location:
         raise OptionError(f"{call}: {table.label} has no location. Nothing was deleted or changed.")
-    purge_folders(run, call, folders, wanted, transformation_ctx)
+    return [table.location]
 
 
-def purge_folders(run: GlueRun, call: str, paths: Sequence[str], wanted: PurgeOptions, ctx: str = "") -> None:
+@contextmanager
+def _purging(run: GlueRun, place: tuple[str, ...]) -> Iterator[None]:
+    """Purge by what the session has of access. A failure keeps the bookmark from being moved.
+
+    Where a script goes on after a purge that failed, its rows would come beside those that should be gone.
+    """
+    with run.writing(None, frozenset([place])), reached_by(session_access(run.spark, session_conf(run.spark))):
+        yield
+
+
+def _purge(run: GlueRun, call: str, paths: Sequence[str], wanted: PurgeOptions, ctx: str) -> None:
     """Purge what lies below some folders, such as those of the partitions of a table."""
-    # Where a script goes on after a purge that failed, its rows would come beside those that should be gone.
-    with run.writing(wanted), reached_by(session_access(run.spark, session_conf(run.spark))):
-        purged = [_Purge.of(run, call, path, wanted) for path in paths]
+    manifest = None if wanted.manifest is None else _Manifest(run, call, wanted.manifest)
+    purged = [_Purge.of(run, call, path, wanted) for path in paths]
+    if run.is_managed:
         for each in purged:
-            if run.is_managed:
-                each.stage(ctx)
-            else:
-                each.make()
+            each.stage(ctx)
+        if manifest is not None:
+            manifest.follows_the_publish([file for each in purged for file in each.files])
+        return
+    gone: set[str] = set()
+    try:
+        for each in purged:
+            each.make(gone)
+    finally:
+        if manifest is not None:
+            files = [file for each in purged for file in each.files]
+            manifest.write([f for f in files if f in gone], [f for f in files if f not in gone])
+
+
+@dataclass(frozen=True, slots=True)
+class _Manifest:
+    """The lists of the files of a purge that are gone, and of those that are not: `Success.csv` and `Failed.csv`."""
+
+    run: GlueRun
+    call: str
+    folder: str
+
+    def follows_the_publish(self, files: Sequence[str]) -> None:
+        """Write it when the publish of the run has deleted the files; the run is committed then, and stays so."""
+        job, access = self.run.job, session_access(self.run.spark, session_conf(self.run.spark))
+
+        def write() -> None:
+            if job is None or job.summary is None:
+                return
+            try:
+                with reached_by(access):
+                    self.write(files, ())
+            except (OSError, BookmarkError) as error:
+                log.warning("%s: the manifest in %s could not be written: %s", self.call, self.folder, cause_of(error))
+
+        self.run.at_end(write)
+
+    def write(self, done: Sequence[str], failed: Sequence[str]) -> None:
+        """Write both lists."""
+        files = open_filesystem(self.folder)
+        folder = files.canonical(self.folder.rstrip("/"))
+        for name, paths in (("Success.csv", done), ("Failed.csv", failed)):
+            text = io.StringIO()
+            csv.writer(text, lineterminator="\n").writerows([path] for path in paths)
+            files.write(f"{folder}/{name}", io.BytesIO(text.getvalue().encode()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +223,6 @@ class _Purge:
     call: str
     folder: str
     files: tuple[str, ...]
-    manifest: str | None
 
     @classmethod
     def of(cls, run: GlueRun, call: str, path: str, wanted: PurgeOptions) -> _Purge:
@@ -180,7 +240,7 @@ class _Purge:
         log.info("%s: %s of %d to purge", call, counted(len(old), "file"), len(found))
         for file in old:
             bounds.check_purge(file)
-        return cls(run, call, folder, old, wanted.manifest)
+        return cls(run, call, folder, old)
 
     def stage(self, ctx: str) -> None:
         """Let the publish of the run delete them."""
@@ -189,20 +249,13 @@ class _Purge:
             raise RuntimeError(f"{self.call}: the run has no job")
         name = self.run.take_output(ctx or f"purge-{self._last}", f"{self.folder}/")
         stage_purge(job, name, self.folder, self.files)
-        if self.manifest is not None:
-            self.run.at_end(lambda: self._write_manifest_if(was_published=job.summary is not None))
 
-    def make(self) -> None:
-        """Delete them now; consumers of the job then see the files that its runs have published as replaced."""
+    def make(self, gone: set[str]) -> None:
+        """Delete them now and add them to `gone`; consumers see those that runs of the job published as replaced."""
         self._note_replaced()
         changes = FileChanges.of_purge(PurgeBounds(_territory(self.run), self.call, self.folder), self.files)
-        gone: set[str] = set()
-        try:
-            changes.delete(lambda path, _: gone.add(path))
-        finally:
-            if self.manifest is not None:
-                self._write_manifest([f for f in self.files if f in gone], [f for f in self.files if f not in gone])
-        log.info("%s: %s purged", self.call, counted(len(gone), "file"))
+        changes.delete(lambda path, _: gone.add(path))
+        log.info("%s: %s purged", self.call, counted(len(gone.intersection(self.files)), "file"))
 
     def _note_replaced(self) -> None:
         job, published = self.run.job, published_by_runs(self.files)
@@ -222,18 +275,6 @@ class _Purge:
     @property
     def _last(self) -> str:
         return self.folder.rstrip("/").rpartition("/")[2]
-
-    def _write_manifest_if(self, *, was_published: bool) -> None:
-        if was_published:
-            self._write_manifest(self.files, ())
-
-    def _write_manifest(self, done: Sequence[str], failed: Sequence[str]) -> None:
-        folder = (self.manifest or "").rstrip("/")
-        files = open_filesystem(folder)
-        for name, paths in (("Success.csv", done), ("Failed.csv", failed)):
-            text = io.StringIO()
-            csv.writer(text, lineterminator="\n").writerows([path] for path in paths)
-            files.write(f"{files.canonical(folder)}/{name}", io.BytesIO(text.getvalue().encode()))
 
 
 def _territory(run: GlueRun) -> Territory:

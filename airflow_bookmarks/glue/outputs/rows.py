@@ -92,6 +92,19 @@ def _variant(column: Column, kind: DataType) -> Column:
 # ---- columns of nothing but null
 
 
+def with_empty_columns(rows: DataFrame) -> DataFrame:
+    """Return rows whose columns of type null are empty text: in CSV the place of a value says of which column it is."""
+    if not any(isinstance(field.dataType, spark_types.NullType) for field in rows.schema.fields):
+        return rows
+    columns = [
+        column_of(field.name).cast("string").alias(field.name)
+        if isinstance(field.dataType, spark_types.NullType)
+        else column_of(field.name)
+        for field in rows.schema.fields
+    ]
+    return rows.select(*columns)
+
+
 def without_null_columns(rows: DataFrame, run: GlueRun, ctx: str) -> DataFrame:
     """Return rows without the columns and fields whose type is null, which most formats have no place for."""
     kept = {field.name: _without_nulls(field.dataType) for field in rows.schema.fields}

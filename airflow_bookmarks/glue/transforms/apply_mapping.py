@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 from pyspark.sql import functions as F
 
 from airflow_bookmarks.core.errors import OptionError
-from airflow_bookmarks.glue.dynamic.cast import cast_value, spark_named, try_cast, type_named
+from airflow_bookmarks.glue.dynamic.cast import cast_value, spark_named, type_named
 from airflow_bookmarks.glue.dynamic.choice import marked
-from airflow_bookmarks.glue.dynamic.declared import declared_type
+from airflow_bookmarks.glue.dynamic.declared import cast_declared, declared_type
 from airflow_bookmarks.glue.dynamic.fields.path import path_of, steps_of
 from airflow_bookmarks.glue.dynamic.types import (
     ArrayType,
@@ -159,9 +159,7 @@ def _source(rows: DataFrame, wanted: FieldMapping, case_sensitive: bool) -> Type
 def _cast(value: TypedColumn, target: str) -> Column:
     declared = None if value.field is None else declared_type(value.field)
     if declared is not None and declared != target:
-        # Text of a declared type is of that type where it fits, and text where it doesn't.
-        typed = try_cast(value.column, declared)
-        return F.coalesce(try_cast(typed, target), try_cast(value.column, target))
+        return cast_declared(value.column, declared, target)
     if atom_of(spark_named(target)) == value.type and not isinstance(value.type, StringType):
         return value.column
     return cast_value(value.column, value.type, target)

@@ -96,10 +96,15 @@ class TransformMethods(FrameBase):
             format: "json" or "csv".
             options: see `unboxed`.
         """
-        frame, errors = unboxed(self, path, format, options, transformation_ctx)
-        made = self._after(frame, transformation_ctx, info, stageThreshold, totalThreshold)
-        made.errors = errors.and_those_of(made.errors) if errors.stages else made.errors
-        return made
+        frame, stage = unboxed(self, path, format, options, transformation_ctx, info)
+        return self.derived(
+            frame,
+            stage=stage,
+            transformation_ctx=transformation_ctx,
+            info=info,
+            stage_threshold=stageThreshold,
+            total_threshold=totalThreshold,
+        )
 
     # ---- functions
 
@@ -351,7 +356,7 @@ class TransformMethods(FrameBase):
         """
         context: Any = self.glue_ctx  # a class that is made of what is here
         return context.write_dynamic_frame_from_options(
-            self, connection_type, dict(connection_options or {}), format, dict(format_options or {})
+            self, connection_type, connection_options, format, format_options
         )
 
     def spigot(

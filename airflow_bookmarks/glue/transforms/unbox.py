@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import functions as F
@@ -19,17 +20,19 @@ from airflow_bookmarks.glue.dynamic.choice import (
     spark_schema,
     spark_type,
 )
-from airflow_bookmarks.glue.dynamic.error_records import ErrorRecords
+from airflow_bookmarks.glue.dynamic.error_records import ErrorRecords, ErrorStage, RecordFailure
 from airflow_bookmarks.glue.dynamic.fields.path import steps_of
 from airflow_bookmarks.glue.dynamic.json_records.parsed_records import ANY_LENGTH
 from airflow_bookmarks.glue.dynamic.json_records.variants import frame_of_json
 from airflow_bookmarks.glue.dynamic.types import DataType, Field, StringType, StructType
 from airflow_bookmarks.glue.errors import GlueUnsupportedError
+from airflow_bookmarks.glue.transforms.failure_count import FailureCount, FailuresByTask, note_failure
 from airflow_bookmarks.glue.transforms.typed_column import TypedColumn, columns_in, nothing_if_empty, value_at
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from pyspark import RDD, Accumulator
     from pyspark.sql import Column, DataFrame
 
     from airflow_bookmarks.glue.dynamic.base import FrameBase
@@ -39,13 +42,14 @@ _OPTIONS = {
     "json": {"withSchema"},
     "csv": {"separator", "escaper", "quoteChar", "skipFirst", "withHeader", "withSchema"},
 }
+_UNREAD = "glue_unread"
 _PARSED = "parsed"  # the field of the JSON object around a text, since a text may be no object
 _LINE_END = r"\r?\n"
 
 
 def unboxed(
-    frame: FrameBase, path: str, format: str, options: Mapping[str, Any], ctx: str
-) -> tuple[DataFrame, ErrorRecords]:
+    frame: FrameBase, path: str, format: str, options: Mapping[str, Any], ctx: str, info: str = ""
+) -> tuple[DataFrame, ErrorStage | None]:
     """Return the rows with one field parsed, and the records whose text can't be read.
 
     Args:
@@ -55,10 +59,11 @@ def unboxed(
         options: `withSchema`, the type as JSON; of csv also `separator` (","), `escaper`, `quoteChar` ('"'),
             `withHeader` and `skipFirst` (False): whether the text begins with a line of names, or one to be skipped.
         ctx: the transformation context, for errors.
+        info: text that the script wants to read with errors.
 
     Raises:
         GlueUnsupportedError: another format; `withHeader` together with `skipFirst`.
-        OptionError: an unknown option, or a path that leads to no text.
+        OptionError: an unknown option, a path that leads to no text, or texts whose lines of names differ.
     """
     kind = format.lower()
     if kind not in _OPTIONS:
@@ -72,13 +77,16 @@ def unboxed(
         )
     rows, steps = frame.typed(), steps_of(path)
     if value_at(rows.schema, steps, "unbox") is None and nothing_if_empty(frame) is not None:
-        return rows, ErrorRecords()
+        return rows, None
     text = _text_at(rows, steps, path)
     schema = _schema(options.get("withSchema"))
-    if kind == "json" and schema is None:
-        return _of_json(frame, rows, steps, text, ctx)
-    parsed = _from_json(text, schema) if kind == "json" and schema else _from_csv(rows, text, options, schema)
-    return _with_value(rows, steps, parsed), ErrorRecords()
+    if kind == "csv":
+        return _with_value(rows, steps, _from_csv(rows, text, options, schema, path)), None
+    if schema is None:
+        made, errors = _of_json(frame, rows, steps, text, ctx)
+        return made, next((replace(stage, info=info) for stage in errors.stages), None)
+    readable, stage = _readable(frame, rows, text, ctx or frame.name, info)
+    return _with_value(readable, steps, TypedColumn(F.from_json(text, spark_schema(schema), ANY_LENGTH), schema)), stage
 
 
 def _text_at(rows: DataFrame, steps: Steps, path: str) -> Column:
@@ -129,14 +137,35 @@ def _of_json(frame: FrameBase, rows: DataFrame, steps: Steps, text: Column, ctx:
     return _with_value(whole, steps, TypedColumn(column_of(f"__{_PARSED}"), kind)).drop(f"__{_PARSED}"), read.errors
 
 
-def _from_json(text: Column, schema: StructType) -> TypedColumn:
-    return TypedColumn(F.from_json(text, spark_schema(schema), ANY_LENGTH), schema)
+def _readable(frame: FrameBase, rows: DataFrame, text: Column, name: str, info: str) -> tuple[DataFrame, ErrorStage]:
+    """Return the rows whose text is an object of JSON, null or blank, and those with another, in one pass."""
+    # Nothing but what is no object of JSON is kept by this schema: a value that doesn't fit the script's own is null.
+    kept = {"columnNameOfCorruptRecord": _UNREAD, **ANY_LENGTH}
+    unread = F.from_json(text, f"{_UNREAD} STRING", kept).getField(_UNREAD)
+    unread = F.when(F.trim(unread) != "null", unread)
+    counted = FailureCount(frame.run, name)
+    noted = counted.noted  # alone goes to the executors
+    is_readable = F.udf(lambda value: _is_readable(value, noted), spark_types.BooleanType())(unread)
+    failed = rows.where(unread.isNotNull())
+
+    def failures() -> RDD[RecordFailure]:
+        return failed.select(unread).rdd.map(lambda row: RecordFailure("not a JSON object", source=row[0]))
+
+    return rows.where(is_readable), ErrorStage(name, info, lambda: counted.of(failed), failures)
+
+
+def _is_readable(unread: str | None, noted: Accumulator[FailuresByTask]) -> bool:
+    if unread is not None:
+        note_failure(noted)
+    return unread is None
 
 
 # ---- CSV
 
 
-def _from_csv(rows: DataFrame, text: Column, options: Mapping[str, Any], schema: StructType | None) -> TypedColumn:
+def _from_csv(
+    rows: DataFrame, text: Column, options: Mapping[str, Any], schema: StructType | None, path: str
+) -> TypedColumn:
     with_header, skips = bool(options.get("withHeader", False)), bool(options.get("skipFirst", False))
     if with_header and skips:
         raise GlueUnsupportedError(
@@ -151,15 +180,22 @@ def _from_csv(rows: DataFrame, text: Column, options: Mapping[str, Any], schema:
         reads["escape"] = str(options["escaper"])
     line = F.get(F.split(text, _LINE_END), F.lit(1)) if with_header or skips else text
     if schema is None:
-        names = _header(rows, text, reads["sep"]) if with_header else _numbered(rows, line, reads)
+        names = _header(rows, text, reads["sep"], path) if with_header else _numbered(rows, line, reads)
         schema = StructType([Field(name, StringType()) for name in names])
     fields = [f"{quoted(each.name)} {spark_type(each.dataType).simpleString()}" for each in schema]
     return TypedColumn(F.from_csv(line, ", ".join(fields), reads), schema)
 
 
-def _header(rows: DataFrame, text: Column, separator: str) -> Sequence[str]:
-    first = rows.where(text.isNotNull()).select(F.get(F.split(text, _LINE_END), F.lit(0))).first()
-    return [] if first is None else [name.strip().strip('"') for name in first[0].split(separator)]
+def _header(rows: DataFrame, text: Column, separator: str, path: str) -> Sequence[str]:
+    line = F.get(F.split(text, _LINE_END), F.lit(0))
+    found = rows.where(text.isNotNull()).select(line).distinct().limit(2).collect()
+    if len(found) > 1:
+        raise OptionError(
+            f"unbox: the texts of {path!r} begin with different lines of names, such as {found[0][0]!r} and "
+            f"{found[1][0]!r}: their values would come under wrong names. Nothing was read or changed. Give withSchema "
+            "where their columns stand in one order, or filter the frame by them before."
+        )
+    return [name.strip().strip('"') for name in found[0][0].split(separator)] if found else []
 
 
 def _numbered(rows: DataFrame, line: Column, reads: Mapping[str, str]) -> Sequence[str]:

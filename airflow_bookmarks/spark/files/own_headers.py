@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import csv
+import io
 from typing import TYPE_CHECKING
 
 import numpy as np
 from pyspark.sql.types import StringType, StructField, StructType
 
-from airflow_bookmarks.spark.readers.head import by_head, first_line, heads_of
+from airflow_bookmarks.spark.readers.head import HEADS_AT_ONCE, by_head, first_line, first_lines, heads_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from airflow_bookmarks.core.selection.listing import Listing
     from airflow_bookmarks.files.filesystem import FileSystem
     from airflow_bookmarks.spark.readers.format import Format
@@ -29,22 +28,23 @@ def parts_of_one_header(files: FileSystem, planned: Listing) -> list[Listing]:
 
 
 def columns_of_longest(files: FileSystem, planned: Listing, fmt: Format) -> StructType | None:
-    """Return as many columns of text as the longest first line of the files has values, by the names that Spark gives.
+    """Return as many columns of text as the longest row at the heads of the files has, by the names that Spark gives.
 
-    None where the files are of one length, or compressed by what only Spark reads: then Spark finds the columns.
+    None where all rows there are of one length, or compressed by what only Spark reads: then Spark finds the columns.
     """
-    lines = heads_of(files, planned.paths, first_line)
-    lengths = [_values_in(line.decode(errors="replace"), fmt) for line in lines if line]
-    if not lengths or len(set(lengths)) == 1:
+    paths, lengths = planned.paths, set[int]()
+    for start in range(0, len(paths), HEADS_AT_ONCE):
+        for head in heads_of(files, paths[start : start + HEADS_AT_ONCE], first_lines):
+            lengths |= _lengths_in((head or b"").decode(errors="replace"), fmt)
+    if len(lengths) < 2:
         return None
     return StructType([StructField(f"_c{at}", StringType()) for at in range(max(lengths))])
 
 
-def _values_in(line: str, fmt: Format) -> int:
+def _lengths_in(text: str, fmt: Format) -> set[int]:
+    """Return how many values the rows of a text have."""
     separator, quote = fmt.option("sep") or ",", fmt.option("quote")
-    if len(separator) > 1:
-        return len(line.split(separator))
-    if quote == "":
-        return len(line.split(separator))
-    rows: Sequence[Sequence[str]] = list(csv.reader([line], delimiter=separator, quotechar=(quote or '"')[0]))
-    return max((len(row) for row in rows), default=0)
+    if len(separator) > 1 or quote == "":
+        return {len(line.split(separator)) for line in text.splitlines() if line.strip()}
+    rows = csv.reader(io.StringIO(text, newline=""), delimiter=separator, quotechar=(quote or '"')[0])
+    return {len(row) for row in rows if row}

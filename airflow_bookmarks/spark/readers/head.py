@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 
 _AVRO = b"Obj\x01"
 _MOST_BYTES = 1 << 20  # a longer header is no header
+_HEAD_BYTES = 1 << 16
+HEADS_AT_ONCE = 200  # of so many bytes in memory
+_OF_SPARK_ALONE = (".bz2", ".zst", ".zstd", ".snappy", ".lz4", ".deflate", ".xz")  # compressed by what only it reads
 _AT_ONCE = 16  # opens that wait for an object store
 
 Head = bytes | None
@@ -57,12 +60,22 @@ def first_line(path: str, stream: IO[bytes]) -> Head:
     """
     if path.endswith((".gz", ".gzip")):
         return first_line("", cast("IO[bytes]", gzip.GzipFile(fileobj=stream)))
-    if path.endswith((".bz2", ".zst", ".zstd", ".snappy", ".lz4", ".deflate", ".xz")):
+    if path.endswith(_OF_SPARK_ALONE):
         return None
     line = stream.readline(_MOST_BYTES)
     while line and not line.strip():
         line = stream.readline(_MOST_BYTES)
     return line.strip(b"\r\n")
+
+
+def first_lines(path: str, stream: IO[bytes]) -> Head:
+    """Return the lines at the head of a text file, the last one whole; None as `first_line` does."""
+    if path.endswith((".gz", ".gzip")):
+        return first_lines("", cast("IO[bytes]", gzip.GzipFile(fileobj=stream)))
+    if path.endswith(_OF_SPARK_ALONE):
+        return None
+    head = stream.read(_HEAD_BYTES)
+    return head + (stream.readline(_HEAD_BYTES) if len(head) == _HEAD_BYTES else b"")
 
 
 # ---- Avro

@@ -64,6 +64,14 @@ def test_cast_looks_at_no_value_and_fields_keep_their_types(
     assert [row.id for row in made.toDF().orderBy("id").collect()] == [None, None, 10001]
 
 
+@pytest.mark.parametrize("action", ["cast:long", "project:long"])
+def test_cast_takes_a_text_by_its_declared_type_as_a_mapping_does(providers: DynamicFrame, action: str) -> None:
+    casts = providers.resolveChoice(specs=[("price", action), ("note", "cast:long")])
+    mapped = providers.apply_mapping([("price", "decimal", "price", "long"), ("note", "string", "note", "long")])
+    expected = [{"price": 1, "note": 5}, {"price": None, "note": None}, {"price": 3, "note": None}]
+    assert held(casts.select_fields(["price", "note"])) == held(mapped) == expected
+
+
 def test_choices_of_declared_columns_are_settled(providers: DynamicFrame) -> None:
     cols = providers.resolveChoice(choice="make_cols")
 

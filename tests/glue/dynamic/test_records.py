@@ -122,6 +122,21 @@ def test_function_runs_once_whatever_is_asked_of_its_frame(spark: SparkSession) 
     assert calls.value == 4
 
 
+@pytest.mark.parametrize("joined", ["first", "second"])
+def test_thresholds_of_both_frames_hold_where_they_are_joined(spark: SparkSession, joined: str) -> None:
+    source = DynamicFrame.fromDF(spark.range(5), None, "ids")
+    outcomes = source.records().map(lambda record: RecordFailure("none"))
+    strict = source.derived(outcomes=outcomes, transformation_ctx="strict", stage_threshold=2)
+    frames = [strict, _mapped(source, "other")]
+    one, other = frames if joined == "first" else reversed(frames)
+
+    both = one.derived(one.df, with_errors_of=other)
+
+    assert both.errorsCount() == 6
+    with pytest.raises(ErrorThresholdError, match="strict: 5 records could not be made, and stageThreshold is 2"):
+        both.assertErrorThreshold()
+
+
 def test_more_failures_than_a_threshold_refuse_the_frame(spark: SparkSession) -> None:
     source = DynamicFrame.fromDF(spark.range(5), None, "ids")
     first = _mapped(source, "first")

@@ -59,6 +59,11 @@ def test_files_of_a_later_run_may_have_another_header(
     assert read(script) == [found]
 
 
+def test_longer_row_below_the_first_keeps_its_values_without_a_header(script: Script) -> None:
+    script.put("raw/1.csv", "1,2", "3,4,5")
+    assert read(script, withHeader=False) == [{"col0": "1", "col1": "2"}, {"col0": "3", "col1": "4", "col2": "5"}]
+
+
 def test_longer_rows_keep_their_values_without_a_header(script: Script) -> None:
     script.put("raw/1.csv", "1")
     script.put("raw/2.csv", "2,3,4", "5")

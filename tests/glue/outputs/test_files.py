@@ -176,6 +176,26 @@ def test_what_is_out_of_reach_is_refused(script: Script, kind: str, format: str 
         write(script, connection_type=kind, format=format)
 
 
+@pytest.mark.parametrize("option", ["job-bookmark-enable", "job-bookmark-disable"])
+def test_column_of_nulls_keeps_its_place_in_csv(script: Script, option: str) -> None:
+    out = script.root / "out"
+    for number, schema in enumerate(["a int, b string, c int", "a int, b void, c int"]):
+        script.begin(option)
+        rows = script.frame([(number, "x" if "string" in schema else None, 7)], schema)
+        write_options(
+            script.run,
+            rows,
+            connection_type="s3",
+            connection_options={"path": str(out)},
+            format="csv",
+            format_options={"writeHeader": False},
+        )
+        script.commit()
+
+    found = script.spark.read.csv(str(out), "a int, b string, c int").orderBy("a").collect()
+    assert [tuple(row) for row in found] == [(0, "x", 7), (1, None, 7)]
+
+
 def test_column_of_nulls_is_left_out_of_parquet(script: Script) -> None:
     frame = script.spark.createDataFrame([(1,)], "id int")
     frame = frame.withColumn("nothing", F.lit(None)).withColumn("deep", F.struct(F.lit(1).alias("x"), F.lit(None)))

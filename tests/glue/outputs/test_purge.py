@@ -12,8 +12,9 @@ import boto3.session
 import pytest
 
 from airflow_bookmarks.core.errors import OptionError, OutOfBoundsError
-from airflow_bookmarks.glue.outputs.purge import purge_s3_path
+from airflow_bookmarks.glue.outputs.purge import purge_s3_path, purge_table
 from airflow_bookmarks.glue.outputs.write import write_options
+from airflow_bookmarks.glue.run import forget_runs
 from airflow_bookmarks.store.bookmark_store import BookmarkStore
 from airflow_bookmarks.store.outputs import paths_replaced_by_sides
 from tests.conftest import REGION
@@ -198,6 +199,45 @@ def test_manifest_names_what_is_gone_once_it_is(script: Script, out: Path) -> No
     assert (manifest / "Failed.csv").read_text() == ""
 
 
+@pytest.mark.parametrize("option", ["job-bookmark-enable", None])
+def test_manifest_of_a_table_names_the_files_of_all_its_partitions(
+    script: Script, out: Path, option: str | None
+) -> None:
+    files = [old(out / f"day={day}" / "a.parquet") for day in (1, 2)]
+    table, manifest = "purged_days", script.root / "manifest"
+    script.spark.conf.set("spark.bookmarks.glue.catalog", "hive")
+    forget_runs()  # a run takes its settings when it is made
+    script.spark.sql(
+        f"CREATE TABLE {table} (id INT, day INT) USING parquet PARTITIONED BY (day) LOCATION '{out.as_uri()}'"
+    )
+    try:
+        script.spark.sql(f"ALTER TABLE {table} RECOVER PARTITIONS")
+        if option is not None:
+            script.begin(option)
+        purge_table(script.run, None, "default", table, {**NOW, "manifestFilePath": str(manifest)})
+        if option is not None:
+            script.commit()
+    finally:
+        script.spark.sql(f"DROP TABLE {table}")
+
+    assert names(out) == []
+    assert sorted((manifest / "Success.csv").read_text().split()) == [str(file) for file in files]
+
+
+def test_manifest_that_can_not_be_written_leaves_the_run_committed(
+    script: Script, out: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    old(out / "a.txt")
+    (script.root / "taken").write_text("a file")
+    script.begin()
+    purge_s3_path(script.run, str(out), {"manifestFilePath": str(script.root / "taken" / "manifest")})
+
+    script.commit()
+
+    assert names(out) == []
+    assert "the manifest in" in caplog.text
+
+
 def test_nothing_to_purge_is_no_error(script: Script, out: Path) -> None:
     purge_s3_path(script.run, str(out))
 
@@ -224,7 +264,7 @@ def test_failed_init_keeps_a_purge_from_deleting(script: Script, out: Path) -> N
     assert names(out) == ["a.txt"]
 
 
-@pytest.mark.parametrize(("options", "left"), [({}, ["a", "ice"]), ({"excludeStorageClasses": []}, ["a"])])
+@pytest.mark.parametrize(("options", "left"), [({}, ["a"]), ({"excludeStorageClasses": ["glacier"]}, ["a", "ice"])])
 def test_objects_of_excluded_storage_classes_stay(
     script: Script, s3_folder: tuple[Any, str, str], options: dict[str, Any], left: list[str]
 ) -> None:

@@ -10,6 +10,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import types as spark_types
 
 from airflow_bookmarks.core.errors import OptionError
+from airflow_bookmarks.glue.dynamic.error_records import ErrorThresholdError
 from airflow_bookmarks.glue.errors import GlueUnsupportedError
 from airflow_bookmarks.glue.transforms.classes import Unbox
 from tests.glue.transforms.frames import dicts_of, frame_of, rows_of, tree
@@ -62,6 +63,37 @@ def test_schema_given_is_the_one_taken(shared_spark: SparkSession) -> None:
     schema = spark_types.StructType().add("a", "long").add("gone", "string").json()
     unboxed = frame_of(shared_spark, [('{"a": 1}',)], "v string").unbox("v", "json", withSchema=schema)
     assert rows_of(unboxed) == [((1, None),)]
+
+
+def test_text_that_is_no_json_is_an_error_record_where_a_schema_is_given(shared_spark: SparkSession) -> None:
+    schema = spark_types.StructType().add("a", "long").json()
+    texts = ['{"a": 1}', '{"a": ', "not json", "5", '{"a": "x"}', "null", " ", None]
+    frame = frame_of(shared_spark, list(enumerate(texts)), "id int, v string")
+
+    unboxed = frame.unbox("v", "json", withSchema=schema, transformation_ctx="parsed", info="here")
+
+    assert rows_of(unboxed) == [(0, (1,)), (4, (None,)), (5, (None,)), (6, None), (7, None)]
+    assert unboxed.errorsCount() == 3
+    errors = [row["error"] for row in dicts_of(unboxed.errorsAsDynamicFrame())]
+    assert sorted(error["source"] for error in errors) == ["5", "not json", '{"a": ']
+    assert errors[0]["callsite"] == {"site": "parsed", "info": "here"}
+
+
+@pytest.mark.parametrize("options", [{}, {"withSchema": spark_types.StructType().add("a", "long").json()}])
+def test_frame_with_more_bad_texts_than_allowed_is_not_written(
+    shared_spark: SparkSession, options: dict[str, Any]
+) -> None:
+    texts = [(number, '{"a": ') for number in range(5)]
+    frame = frame_of(shared_spark, [(9, '{"a": 1}'), *texts], "id int, v string")
+    with pytest.raises(ErrorThresholdError, match="5 records could not be made, and stageThreshold is 4"):
+        frame.unbox("v", "json", stageThreshold=4, **options).to_sink()
+    assert frame.unbox("v", "json", stageThreshold=5, **options).to_sink().count() == 1
+
+
+def test_texts_with_different_lines_of_names_are_refused(shared_spark: SparkSession) -> None:
+    frame = frame_of(shared_spark, [("a,b\n1,2",), ("b,a\n3,4",)], "v string")
+    with pytest.raises(OptionError, match="'v' begin with different lines of names"):
+        frame.unbox("v", "csv", withHeader=True)
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from airflow_bookmarks.core.errors import OptionError
 from airflow_bookmarks.glue.dynamic.cast import cast_value, glue_named, type_named
 from airflow_bookmarks.glue.dynamic.choice import Steps, choices_in, glue_schema, spark_type
+from airflow_bookmarks.glue.dynamic.declared import cast_declared, declared_type
 from airflow_bookmarks.glue.dynamic.fields.merge import cast_to
 from airflow_bookmarks.glue.dynamic.fields.rewrite import Part, place_of, rewritten
 from airflow_bookmarks.glue.dynamic.fields.shape import found_place
@@ -51,8 +52,12 @@ def checked_arguments(
     return checked
 
 
-def change_of(action: str) -> Change:
+def change_of(action: str, declared: str | None = None) -> Change:
     """Return what an action makes of a field.
+
+    Args:
+        action: as a script gives it.
+        declared: the type that a catalog gives to the field, where that is text.
 
     Raises:
         OptionError: there is no such action, or no such type.
@@ -60,6 +65,8 @@ def change_of(action: str) -> Change:
     name, _, argument = action.partition(":")
     if name in ("cast", "project") and argument:
         target = type_named(argument, f"resolveChoice, {action!r}")
+        if declared is not None:
+            return lambda part: [Part(part.name, cast_declared(part.column, declared, target), glue_named(target))]
         return lambda part: [Part(part.name, cast_value(part.column, part.type, target), glue_named(target))]
     if action == "make_cols":
         return _cols
@@ -111,7 +118,8 @@ def settled(frame: DataFrame, specs: Sequence[tuple[str, str]], *, lenient: bool
         if path.endswith("[]"):
             place = (*place, None)
             _check_element(path, action)
-        frame = _changed(frame, {place: change})
+        declared = declared_type(frame.schema[str(place[0])]) if len(place) == 1 else None
+        frame = _changed(frame, {place: change if declared is None else change_of(action, declared)})
     return frame
 
 

@@ -30,7 +30,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from airflow_bookmarks.glue.dynamic.base import FrameBase
-    from airflow_bookmarks.glue.run import GlueRun, KeptValue
+    from airflow_bookmarks.glue.names import KeptValue
+    from airflow_bookmarks.glue.run import GlueRun
 
 _CALL = "relationalize"
 _STATE = f"glue.{_CALL}."
