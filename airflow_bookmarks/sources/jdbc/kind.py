@@ -152,7 +152,8 @@ class TableKind(SourceKind[TablePlan]):
         table = plan.leads_to.table
         literal = checked_value(value, table.keys[0])
         before = plan.leads_to if found.position is None else TablePosition.decode(found.position)
-        return replace(before, table=table, mark=Mark((literal,)), seen=(), trail=None, parts=None).position()
+        mark = Mark((literal,))
+        return replace(before, table=table, mark=mark, seen=(), trail=None, parts=None, is_set=True).position()
 
     def passed_over(
         self, store: BookmarkStore, job: str, entry: PlanEntry, before: PlanInput, after: PlanInput

@@ -160,7 +160,8 @@ class TablePlanner(TableEnds):
         """Return the position behind a window that ends there, without a trail."""
         mark = end or start.mark
         ends = start.seen if seen is None else (*start.seen, seen)
-        return replace(start, mark=mark, seen=kept_seen(self._ends_beyond(mark, ends, start.table)), trail=None)
+        kept = kept_seen(self._ends_beyond(mark, ends, start.table))
+        return replace(start, mark=mark, seen=kept, trail=None, is_set=start.is_set and end is None)
 
     # ---- between two positions
 
@@ -210,7 +211,7 @@ class TablePlanner(TableEnds):
     # ---- where the table has to be what it was
 
     def _check_not_gone_back(self, start: TablePosition, end: Mark | None) -> None:
-        """Make sure that the last row is none before the position.
+        """Make sure that the last row is none before the position, unless a person has set it there.
 
         Raises:
             SourceError: it is: the table was restored, or its sequence begins anew.
@@ -224,6 +225,15 @@ class TablePlanner(TableEnds):
             return
         last = whole._one(table, self._has_keys(table), is_backwards=True)
         if last is None:  # all was deleted, or moved elsewhere: what comes will be new
+            return
+        if start.is_set:
+            log.info(
+                "%s: the context was set to %s, and the last row is %s: rows up to there count as read, and runs read "
+                "what comes beyond.",
+                self.label,
+                ", ".join(start.mark.values),
+                ", ".join(last),
+            )
             return
         raise SourceError(
             f"{self.label}: rows were read up to {', '.join(start.mark.values)}, and the last one is "

@@ -78,7 +78,8 @@ class TablePosition:
 
     `seen` are earlier ends of the table, newest last, which a later run may settle for; some that earlier versions have
     stored lie behind the mark. `identity` is that of the server, where it tells one. `trail` names the rows that were
-    read behind the mark, as far as `lookback` goes; None: no run has looked back since the position was set.
+    read behind the mark, as far as `lookback` goes; None: no run has looked back since the position was set. `is_set`
+    tells that a person has set the mark, and no run has read a row since: the table need not reach so far.
     """
 
     table: TableKeys
@@ -88,11 +89,13 @@ class TablePosition:
     has_nulls: bool = False
     trail: Trail | None = None
     parts: PartsLeft[Mark] | None = None
+    is_set: bool = False
 
     def encode(self) -> bytes:
         """Return it as stored."""
-        more = {} if self.trail is None else {"trail": self.trail.stored()}
+        more: dict[str, Any] = {} if self.trail is None else {"trail": self.trail.stored()}
         more |= {} if self.parts is None else {"parts": self.parts.stored(Mark.stored)}
+        more |= {"is_set": True} if self.is_set else {}
         is_plain = self.trail is None and self.parts is None
         # An earlier version would take all rows with the keys of such an end for read, also those that join them later.
         has_unnamed = bool(self.table.ties) and not all(each.mark.ties for each in self.seen)
@@ -123,7 +126,10 @@ class TablePosition:
                 Trail.of_stored(values.get("trail")),
                 PartsLeft.of_stored(values.get("parts"), Mark.of_stored),
             )
-            return cls(TableKeys.of_stored(values), mark, seen, values["identity"], values["has_nulls"], trail, parts)
+            table = TableKeys.of_stored(values)
+            # Earlier versions did not store it; but only a mark that was set has fewer values than there are keys.
+            is_set = values.get("is_set", mark is not None and len(mark.values) < len(table.keys))
+            return cls(table, mark, seen, values["identity"], values["has_nulls"], trail, parts, is_set)
 
         return _decoded(body, "position", read)
 

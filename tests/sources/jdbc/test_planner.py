@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import logging
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -13,7 +15,9 @@ from airflow_bookmarks.core.rules.start import Start
 from airflow_bookmarks.core.selection.bound import Bound
 from airflow_bookmarks.core.selection.reason import BEFORE_START, NO_KEY, OVER_BOUND, SETTLING
 from airflow_bookmarks.databases.database import open_database
+from airflow_bookmarks.sources.jdbc.kind import TableKind
 from airflow_bookmarks.sources.jdbc.planner import TablePlanner
+from airflow_bookmarks.sources.source import PlanInput
 from tests.databases.servers import new_database
 from tests.sources.jdbc.shop import AT_ONCE, Shop
 
@@ -300,6 +304,47 @@ def test_table_that_went_back_is_refused(shop: Shop) -> None:
     shop.run("DELETE FROM orders WHERE id > 1")
     with pytest.raises(SourceError, match="rows were read up to 3, and the last one is 1 now"):
         shop.read()
+
+
+def set_to(shop: Shop, value: str) -> None:
+    """Set the position, as a person does."""
+    found = PlanInput(shop.position)
+    shop.position = TableKind().seek(None, found, shop.plans[-1], value).body  # type: ignore[arg-type]  # asks no store
+
+
+def test_table_that_was_set_ahead_of_its_last_row_reads_nothing_until_a_row_comes_there(
+    shop: Shop, caplog: pytest.LogCaptureFixture
+) -> None:
+    add(shop, 1, 2, 3)
+    shop.read()
+    set_to(shop, "5")
+    with caplog.at_level(logging.INFO):
+        assert shop.read() == []
+    assert "was set to 5, and the last row is 3: rows up to there count as read" in caplog.text
+    add(shop, 4, 5)
+    assert shop.read() == []
+    add(shop, 6)
+    assert shop.read() == [(6,)]
+    shop.run("DELETE FROM orders WHERE id > 3")
+    with pytest.raises(SourceError, match="rows were read up to 6, and the last one is 3 now"):
+        shop.read()
+    set_to(shop, "3")
+    add(shop, 4)
+    assert shop.read() == [(4,)]
+
+
+def test_position_that_an_earlier_version_has_set_ahead_reads_nothing_either(shop: Shop) -> None:
+    how: dict[str, Any] = {"keys": ["at", "id"]}
+    add(shop, 1)
+    shop.read(**how)
+    set_to(shop, "2013-02-28T00:00:00Z")
+    values = json.loads(shop.position or b"")
+    assert values.pop("is_set") is True
+    shop.position = json.dumps(values).encode()
+    assert shop.read(**how) == []
+    add(shop, 2, at="2013-03-01 00:00:00")
+    assert [key for _, key in shop.read(**how)] == [2]
+    assert "is_set" not in json.loads(shop.position or b"")
 
 
 def test_table_that_was_emptied_goes_on(shop: Shop) -> None:
