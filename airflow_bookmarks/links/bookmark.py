@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
@@ -9,11 +10,13 @@ from airflow.configuration import conf
 from airflow.sdk import BaseOperatorLink
 
 from airflow_bookmarks.airflow_compat import shows_plugin_pages
-from airflow_bookmarks.core.job import airflow_job_name
+from airflow_bookmarks.core.errors import NameInvalidError, OptionError
 
 if TYPE_CHECKING:
     from airflow.sdk import BaseOperator
     from airflow.sdk.types import TaskInstanceKey
+
+log = logging.getLogger(__name__)
 
 _PAGE = "/plugin/bookmarks"
 
@@ -39,7 +42,7 @@ class BookmarkLink(BaseOperatorLink):
     Where Airflow's UI has no place for the page, there is no link either.
 
     For an operator that runs a job, it opens that job; for a sharded one, all jobs whose names begin with its name; for
-    a sensor or a change, the job that it names, or all jobs if it names several.
+    a sensor or a change, the job that it names, or all jobs if it names several, or none by a wrong argument.
     """
 
     name = "Bookmark"
@@ -48,10 +51,13 @@ class BookmarkLink(BaseOperatorLink):
         """Return the address of the page; empty if this Airflow doesn't show it."""
         if not shows_plugin_pages():
             return ""
-        if not hasattr(operator, "bookmark_job"):
+        if not hasattr(operator, "task_config"):
             job = getattr(operator, "job", None)
             return page_url(job=job) if isinstance(job, str) else page_url()
-        is_sharded = getattr(operator, "bookmark_shard", None) is not None
-        default = airflow_job_name(ti_key.dag_id, ti_key.task_id, -1 if is_sharded else ti_key.map_index)
-        job = str(operator.bookmark_job or default)
-        return page_url(search=job) if is_sharded else page_url(job=job)
+        try:
+            task_config = operator.task_config()
+        except (OptionError, NameInvalidError) as error:  # the try has failed with it, and no job is known
+            log.info("bookmark: the link leads to all jobs, since the task names none: %s", error)
+            return page_url()
+        job = task_config.job_of(ti_key.dag_id, ti_key.task_id, ti_key.map_index)
+        return page_url(search=job) if task_config.is_sharded else page_url(job=job)

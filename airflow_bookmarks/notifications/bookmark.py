@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING, Any, cast, get_args
 
 from airflow.sdk import BaseNotifier, Context
 
@@ -12,12 +12,14 @@ from airflow_bookmarks.core.job import airflow_job_name, check_name
 from airflow_bookmarks.hooks.bookmark import BookmarkHook
 from airflow_bookmarks.hooks.connection import DEFAULT_CONNECTION
 from airflow_bookmarks.lifecycle.changes.naming import key_of
+from airflow_bookmarks.lifecycle.history.shards import shards_of
 from airflow_bookmarks.notifications.callback import Callback, call, callbacks_of
 from airflow_bookmarks.notifications.health import OK, Subject, news, standings
 from airflow_bookmarks.notifications.notification_log import NotificationRecord
 
 if TYPE_CHECKING:
     from airflow_bookmarks.notifications.health import Health, News
+    from airflow_bookmarks.operators.task.task_config import TaskConfig
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
 
 
@@ -35,7 +37,8 @@ class BookmarkNotifier(BaseNotifier):
             "lag" (LAGGING, STALLED, STOPPED), "expectation" (a failed `job.expect`), "upstream" (it was rewound or
             replayed below what the job has read).
         notify: a notifier, or several, which count as one.
-        job: name of a job, or several; default: the job of the task. Required for a callback of a DAG. (templated)
+        job: name of a job, or several; default: the job of the task, or the virtual shards of its share. Each shard of
+            a sharded job is a job of its own here. Required for a callback of a DAG. (templated)
         recovery: whether to also report the end of a problem.
         name: distinguishes several notifiers for one job.
         bookmarks_conn_id: an Airflow connection of the type `bookmarks`.
@@ -72,21 +75,20 @@ class BookmarkNotifier(BaseNotifier):
     def notify(self, context: Context) -> None:
         """Check the jobs, and report what has changed."""
         store = BookmarkHook(self.bookmarks_conn_id).get_conn()
-        for job in self._jobs(context):
+        for job in self._bookmarks(store, context):
             try:
-                self._tell(store, key_of(store, check_name("job", job)), context)
+                self._tell(store, job, context)
             except JobUnknownError as error:
                 self.log.info("bookmark notifier: %s There is nothing to tell.", error)
 
-    def _jobs(self, context: Context) -> list[str]:
+    def _bookmarks(self, store: BookmarkStore, context: Context) -> list[str]:
+        """Return the keys of the jobs to look at; a sharded one is looked at by its virtual shards."""
         # Rendered here and not as a template field: those are overwritten in place, and one notifier serves many tasks.
         given = self.render_template(self.job, context)
         if given is None:
-            ti = context["ti"]
-            map_index = -1 if ti.map_index is None else ti.map_index
-            own = getattr(context.get("task"), "bookmark_job", None)
-            return [str(own or airflow_job_name(ti.dag_id, ti.task_id, map_index))]
-        return [given] if isinstance(given, str) else list(given)
+            return [key_of(store, check_name("job", job)) for job in _own(context)]
+        keys = [key_of(store, check_name("job", job)) for job in ([given] if isinstance(given, str) else given)]
+        return [bookmark for key in keys for bookmark in (shards_of(store, key) or [key])]
 
     def _tell(self, store: BookmarkStore, job: str, context: Context) -> None:
         told = NotificationRecord(self.name, job)
@@ -111,3 +113,13 @@ class BookmarkNotifier(BaseNotifier):
 def _noted(known: dict[str, str], one: News) -> dict[str, str]:
     rest = {key: state for key, state in known.items() if key != one.standing.key}
     return rest if one.standing.state in (OK, None) else {**rest, one.standing.key: one.standing.state}
+
+
+def _own(context: Context) -> list[str]:
+    """Return the bookmarks of the task: that of its job, or those of the virtual shards of its share."""
+    ti, task = context["ti"], cast("Any", context.get("task"))
+    map_index = -1 if ti.map_index is None else ti.map_index
+    if not hasattr(task, "task_config"):
+        return [airflow_job_name(ti.dag_id, ti.task_id, map_index)]
+    task_config: TaskConfig = task.task_config()
+    return task_config.bookmarks_of(task_config.job_of(ti.dag_id, ti.task_id, map_index))

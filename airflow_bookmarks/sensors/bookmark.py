@@ -19,7 +19,6 @@ from airflow_bookmarks.airflow_compat import (
 )
 from airflow_bookmarks.core import errors
 from airflow_bookmarks.core.errors import BookmarkError, OptionError, StoreUnavailableError
-from airflow_bookmarks.core.job import airflow_job_name
 from airflow_bookmarks.core.text.instant import to_text, utc_now
 from airflow_bookmarks.hooks.bookmark import BookmarkHook
 from airflow_bookmarks.hooks.connection import DEFAULT_CONNECTION
@@ -35,6 +34,7 @@ if TYPE_CHECKING:
     from airflow.sdk import Context
 
     from airflow_bookmarks.core.rules.condition import Condition
+    from airflow_bookmarks.operators.task.task_config import TaskConfig
 
 log = logging.getLogger(__name__)
 
@@ -51,8 +51,11 @@ _FALLS_BACK = (
 class Consumer(Protocol):
     """A task that runs a job: `BookmarkSparkSubmitOperator`, or another operator with its mixin."""
 
-    bookmark_job: str | None
     task_id: str
+
+    def task_config(self) -> TaskConfig:
+        """Return the task's bookmark arguments."""
+        ...
 
     @property
     def dag_id(self) -> str:
@@ -294,14 +297,15 @@ def _job_of(consumer: str | Consumer | None) -> str | None:
     """Return the name of a consumer; that of an operator may be a template."""
     if consumer is None or isinstance(consumer, str):
         return consumer
-    if not hasattr(consumer, "bookmark_job"):
+    if not hasattr(consumer, "task_config"):
         raise OptionError(
             f"consumer={consumer!r} runs no job: expected a job's name, or an operator with bookmark_job, such as "
             "BookmarkSparkSubmitOperator. Of a mapped task give the name: each of its instances is a job of its own."
         )
-    if getattr(consumer, "bookmark_shard", None) is not None:
+    task_config = consumer.task_config()
+    if task_config.is_sharded:
         raise OptionError(
             f"consumer={consumer!r} has a share of a sharded job, whose virtual shards have each consumed something "
             "else: a sensor can't wait for all of them. Leave consumer out: it waits for its own DAG run then."
         )
-    return consumer.bookmark_job or airflow_job_name(consumer.dag_id, consumer.task_id)
+    return task_config.job_of(consumer.dag_id, consumer.task_id)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from airflow_bookmarks.core.errors import OptionError
-from airflow_bookmarks.core.job import check_name
+from airflow_bookmarks.core.job import airflow_job_name, check_name
 from airflow_bookmarks.core.option import Choice, Option
 from airflow_bookmarks.core.rules.shard import ShardShare, shard_name
 from airflow_bookmarks.core.rules.until import until_of
@@ -91,6 +91,22 @@ class TaskConfig:
     def is_sharded(self) -> bool:
         """Whether the task has a share of a job; False if its template rendered to nothing."""
         return _given(self.shard) is not None
+
+    def job_of(self, dag_id: str, task_id: str, map_index: int = -1) -> str:
+        """Return the name of the job of a task with these arguments, with a template as far as it is rendered.
+
+        Mapped tasks with shares of one job have that job in common.
+        """
+        return _given(self.job) or airflow_job_name(dag_id, task_id, -1 if self.is_sharded else map_index)
+
+    def bookmarks_of(self, job: str) -> list[str]:
+        """Return the names of the bookmarks of a task with this job: that of the job, or those of its virtual shards.
+
+        Raises:
+            OptionError: the share is none.
+        """
+        share = self._share(job)
+        return [job] if share is None else [shard_name(job, number) for number in share.numbers]
 
     def _check_upstream(self) -> None:
         names = self.upstream or ()

@@ -29,7 +29,7 @@ from airflow_bookmarks.core.errors import (
     NotCommittedError,
     OptionError,
 )
-from airflow_bookmarks.core.job import RunIdentity, airflow_job_name, airflow_run_id, check_run_id
+from airflow_bookmarks.core.job import RunIdentity, airflow_run_id, check_run_id
 from airflow_bookmarks.core.option import Option
 from airflow_bookmarks.core.settings import Settings
 from airflow_bookmarks.core.text.instant import to_text
@@ -93,10 +93,8 @@ class TaskTry:
         ti = context["ti"]
         map_index = -1 if ti.map_index is None else ti.map_index
         task_config = operator.task_config()
-        # Mapped tasks with shares of one job have that job in common.
-        default_job = airflow_job_name(ti.dag_id, ti.task_id, -1 if task_config.is_sharded else map_index)
-        store = hook.get_conn()
-        resolved = task_config.resolve(default_job, hook.default_option, partial(key_of, store))
+        store, job = hook.get_conn(), task_config.job_of(ti.dag_id, ti.task_id, map_index)
+        resolved = task_config.resolve(job, hook.default_option, partial(key_of, store))
         option = resolved.choice.option
         log.info("bookmark %s: option %s (%s)", resolved.job, option.value, resolved.option_source)
         identity = _identity(context, map_index)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import pytest
 from airflow.models.variable import Variable
@@ -21,6 +21,7 @@ from airflow_bookmarks.lifecycle.run.replay import ReplayRun
 from airflow_bookmarks.notifications.bookmark import BookmarkNotifier
 from airflow_bookmarks.notifications.health import OK, Health, Subject, news, standings
 from airflow_bookmarks.notifications.notification_log import NotificationRecord
+from airflow_bookmarks.operators.spark_submit import BookmarkSparkSubmitOperator
 from airflow_bookmarks.sources.upstream.source import UpstreamSource
 from airflow_bookmarks.store.bookmark_store import BookmarkStore
 from tests.airflow.conftest import Player, World
@@ -375,3 +376,39 @@ def test_nothing_is_told_of_a_standing_that_is_not_known() -> None:
 def test_wrong_arguments_are_an_error_when_the_dag_file_is_read(arguments: dict[str, Any]) -> None:
     with pytest.raises(OptionError):
         BookmarkNotifier(**arguments)
+
+
+# ---- which job
+
+
+def submit(**arguments: Any) -> BookmarkSparkSubmitOperator:
+    return BookmarkSparkSubmitOperator(task_id="land", application="land.py", **arguments)
+
+
+@pytest.mark.parametrize(
+    ("operator", "job"),
+    [
+        (submit(), "copy.job"),
+        (submit(bookmark_job="clean"), "clean"),
+        (submit(glue=True, application_args=["--JOB_NAME", "nightly"]), "nightly"),
+        (submit(bookmark_shard="1:3"), "copy.job~02"),
+    ],
+    ids=["by_default", "named", "of_aws_glue", "of_a_share"],
+)
+def test_notifier_without_a_job_looks_at_that_of_its_task(
+    world: World, watch: Watch, operator: BookmarkSparkSubmitOperator, job: str
+) -> None:
+    fail(world, job=job)
+    told = notifier("expectation", job=None)
+
+    sent = watch.plays(lambda context: told.notify(cast("Context", {**context, "task": operator})), fails=True)
+
+    assert sent == ["FAILED: rows > 0"]
+
+
+def test_notifier_of_a_sharded_job_looks_at_each_of_its_shards(world: World, watch: Watch) -> None:
+    for number in (2, 5):
+        fail(world, job=f"clean~{number:02}")
+    told = BookmarkNotifier(on=["expectation"], notify=Slack("{{ bookmark.job }}"), job="clean")
+
+    assert watch.plays(told, fails=True) == ["clean~02", "clean~05"]

@@ -40,6 +40,20 @@ def test_link_of_a_task_leads_to_the_job_that_it_runs() -> None:
     assert link(submit(bookmark_job="käse.~kopie")).endswith("?job=k%C3%A4se.~kopie")
 
 
+@needs_pages
+def test_link_of_a_script_for_aws_glue_leads_to_the_job_of_its_arguments() -> None:
+    named = submit(glue=True, application_args=["--JOB_NAME", "nightly"])
+    assert link(named).endswith("?job=nightly")
+
+    named.bookmark_job = "another"  # as a template that the arguments contradict is rendered
+    assert link(named).endswith("/plugin/bookmarks")
+
+
+@needs_pages
+def test_link_of_a_task_whose_template_for_the_job_gave_nothing_leads_to_its_own() -> None:
+    assert link(submit(bookmark_job="None")).endswith("?job=shop.copy")
+
+
 def test_there_is_no_link_where_airflow_shows_no_pages_of_plugins(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (link(submit()) != "") == shows_plugin_pages()
 

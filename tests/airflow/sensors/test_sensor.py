@@ -25,7 +25,7 @@ from airflow_bookmarks.core.job import RunIdentity
 from airflow_bookmarks.lifecycle.changes.change import reset, rewind
 from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
 from airflow_bookmarks.lifecycle.run.replay import ReplayRun
-from airflow_bookmarks.operators.task.task_config import untils
+from airflow_bookmarks.operators.task.task_config import TaskConfig, untils
 from airflow_bookmarks.sensors.bookmark import BookmarkSensor
 from airflow_bookmarks.store.backends.sqlite import SqliteTable
 from tests.airflow.compat import AirflowRescheduleException, DagSerialization, needs_deferral
@@ -82,8 +82,11 @@ def run_by_dag(world: World, job: str = "up", dag_run_id: str = DAG_RUN, *, unti
 class Operator:
     """Stands for an operator that runs a job, as far as the sensor looks at it."""
 
-    def __init__(self, job: str | None) -> None:
-        self.bookmark_job, self.dag_id, self.task_id = job, "flights", "clean"
+    def __init__(self, job: str | None, shard: str | None = None) -> None:
+        self.job, self.shard, self.dag_id, self.task_id = job, shard, "flights", "clean"
+
+    def task_config(self) -> TaskConfig:
+        return TaskConfig(job=self.job, shard=self.shard)
 
 
 # ---- for a consumer
@@ -278,6 +281,16 @@ def test_operator_of_the_package_is_a_consumer() -> None:
         sensor = BookmarkSensor(task_id="wait", job="up", consumer=consumer)
 
     assert sensor.consumer == "reports.delays"
+
+
+def test_consumer_with_a_script_for_aws_glue_has_the_job_of_its_arguments() -> None:
+    from airflow_bookmarks.operators.spark_submit import BookmarkSparkSubmitOperator
+
+    consumer = BookmarkSparkSubmitOperator(
+        task_id="land", application="land.py", glue=True, application_args=["--JOB_NAME", "nightly"]
+    )
+
+    assert BookmarkSensor(task_id="wait", job="up", consumer=consumer).consumer == "nightly"
 
 
 def test_task_without_a_job_is_no_consumer() -> None:
@@ -636,7 +649,6 @@ def test_condition_that_rendered_to_none_is_not_one_that_was_left_out(world: Wor
 
 
 def test_consumer_with_a_share_of_a_job_is_refused(world: World) -> None:
-    consumer = Operator("down")
-    vars(consumer)["bookmark_shard"] = "0/4"
+    consumer = Operator("down", "0/4")
     with pytest.raises(OptionError, match="virtual shards have each consumed something"):
         BookmarkSensor(task_id="wait", job="up", consumer=consumer)
