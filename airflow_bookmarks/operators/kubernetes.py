@@ -14,6 +14,7 @@ from airflow.providers.cncf.kubernetes.operators.spark_kubernetes import SparkKu
 from airflow_bookmarks.airflow_compat import deletes_after_deferral
 from airflow_bookmarks.core.errors import OptionError
 from airflow_bookmarks.operators.task.remote_submission import RemoteSubmission
+from airflow_bookmarks.operators.task.submit_arguments import PY_FILES_CONF
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
@@ -76,7 +77,10 @@ class BookmarkSparkKubernetesOperator(RemoteSubmission, SparkKubernetesOperator)
             spec["arguments"] = [*(spec.get("arguments") or ()), *added]
         if runtime_uri is not None:
             deps = {**(spec.get("deps") or {})}
-            spec["deps"] = {**deps, "pyFiles": [*(deps.get("pyFiles") or ()), runtime_uri]}
+            # The deps become --py-files, which hides those of the conf.
+            of_conf = str(spec["sparkConf"].pop(PY_FILES_CONF, "")).split(",")
+            listed = deps.get("pyFiles") or [each.strip() for each in of_conf if each.strip()]
+            spec["deps"] = {**deps, "pyFiles": [*listed, runtime_uri]}
         self.application_file, self.template_spec = None, body
         try:
             with self._without_xcom_of_the_pod(), self._deferred_if_it_can_be():

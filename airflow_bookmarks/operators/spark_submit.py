@@ -11,7 +11,9 @@ from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOpe
 from airflow_bookmarks.airflow_compat import durable_argument
 from airflow_bookmarks.core.errors import OptionError
 from airflow_bookmarks.hooks.database import connection_environment
+from airflow_bookmarks.operators.task.remote_submission import joined
 from airflow_bookmarks.operators.task.submission import BookmarkedSubmission
+from airflow_bookmarks.operators.task.submit_arguments import PY_FILES_CONF
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -69,7 +71,8 @@ class BookmarkSparkSubmitOperator(BookmarkedSubmission, SparkSubmitOperator):  #
         if added := self.added_arguments:
             self.application_args = [*(self.application_args or ()), *added]
         if runtime is not None:
-            self.py_files = ",".join([*filter(None, [self.py_files]), str(runtime)])
+            # --py-files hides those of the conf, which would else be there.
+            self.py_files = joined(self.py_files or conf.get(PY_FILES_CONF), str(runtime))
         try:
             # Not by super(): what comes next after the bookmark's part is the provider's, whose execute submits.
             return SparkSubmitOperator.execute(self, context)

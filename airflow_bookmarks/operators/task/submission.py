@@ -132,7 +132,7 @@ class BookmarkedSubmission(BaseOperator):
         glue: bool = False,
         **kwargs: Any,
     ) -> None:
-        check_arguments(kwargs, _argument_names())
+        check_arguments(kwargs, _argument_names(type(self)))
         super().__init__(**kwargs)
         self.bookmark_job = bookmark_job
         self.bookmark_option = bookmark_option
@@ -320,9 +320,13 @@ class BookmarkedSubmission(BaseOperator):
 
 
 @cache  # for every operator of a DAG file
-def _argument_names() -> tuple[str, ...]:
-    """Return the names of the arguments that the bookmark has."""
-    names = inspect.signature(BookmarkedSubmission.__init__).parameters
+def _argument_names(operator: type[BookmarkedSubmission]) -> tuple[str, ...]:
+    """Return the names of the arguments that the bookmark has in a class of operators.
+
+    Those of its subclasses are among them: Airflow hands all of `default_args` down to each class.
+    """
+    classes = [each for each in operator.__mro__ if issubclass(each, BookmarkedSubmission)]
+    names = dict.fromkeys(name for each in classes for name in inspect.signature(each.__init__).parameters)
     return tuple(name for name in names if name.startswith("bookmark"))
 
 

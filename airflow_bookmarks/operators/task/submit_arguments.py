@@ -10,7 +10,7 @@ from airflow_bookmarks.operators.task.remote_submission import joined
 _SWITCHES = ("--help", "-h", "--supervise", "--usage-error", "--verbose", "-v", "--version")
 _CONF = ("--conf", "-c")
 _PY_FILES = "--py-files"
-_PY_FILES_CONF = "spark.submit.pyFiles"
+PY_FILES_CONF = "spark.submit.pyFiles"
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class SubmitArguments:
     def py_files(self) -> str | None:
         """The Python files: those of the last `--py-files`, which hides those of the conf."""
         listed = [option[1] for option in self.options if option[0] == _PY_FILES and len(option) > 1]
-        return listed[-1] if listed else self.conf.get(_PY_FILES_CONF)
+        return listed[-1] if listed else self.conf.get(PY_FILES_CONF)
 
     def adding(self, conf: Mapping[str, str], runtime_uri: str | None) -> SubmitArguments:
         """Return the arguments with more conf and the runtime; what is there stays."""

@@ -234,6 +234,19 @@ def test_driver_gets_its_settings_and_the_runtime(world: World, submits: Submits
     assert Path(runtime).name.startswith(f"airflow_bookmarks-{__version__}-")
 
 
+@pytest.mark.parametrize(("given", "expected"), [(None, "x.zip,y.py"), ("mine.zip", "mine.zip")])
+def test_python_files_of_the_conf_stay_beside_the_runtime_unless_the_task_has_some(
+    world: World, submits: Submits, player: Player, given: str | None, expected: str
+) -> None:
+    conf = {"spark.submit.pyFiles": "x.zip,y.py"}
+
+    player.play(dag_of(application=submits.script(), conf=conf, py_files=given))
+
+    (call,) = submits.calls
+    listed = call["arguments"][call["arguments"].index("--py-files") + 1]
+    assert listed.rpartition(",")[0] == expected
+
+
 def test_driver_that_never_commits_fails_the_task_and_says_so(
     world: World, submits: Submits, player: Player, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -325,7 +338,7 @@ def test_half_a_window_is_refused_before_spark_starts(world: World) -> None:
         ({"conf": {"spark.bookmarks.option": "pause"}}, "conf sets 'spark.bookmarks.option'"),
         (
             {"bookmark_optoin": "pause"},
-            "unknown argument 'bookmark_optoin'; those of the bookmark are bookmark_asset, bookmark_from",
+            "unknown argument 'bookmark_optoin'; those of the bookmark are bookmark_asset, bookmark_databases",
         ),
         ({"default_args": {"bookmark_optoin": "pause"}}, "unknown argument 'bookmark_optoin'"),
     ],
@@ -954,6 +967,13 @@ def test_arguments_may_come_from_default_args() -> None:
     task = operator(default_args={"bookmark_option": "pause", "bookmarks_conn_id": "other"})
 
     assert (task.bookmark_option, task.bookmarks_conn_id) == ("pause", "other")
+
+
+def test_databases_may_come_from_the_default_args_of_a_dag() -> None:
+    with DAG("shop", default_args={"bookmark_databases": ["shop"], "bookmark_option": "pause"}):
+        task = operator()
+
+    assert (task.bookmark_databases, task.bookmark_option) == (["shop"], "pause")
 
 
 @pytest.mark.skipif(not HAS_DURABLE, reason="this Airflow has no durable tasks; they came with 3.3")

@@ -693,6 +693,22 @@ class TestKubernetes(SubmitterPromises):
         assert vars(task)["deferrable"] is True
         assert "Install apache-airflow-providers-cncf-kubernetes 10.11 or later" in caplog.text
 
+    @pytest.mark.parametrize(
+        ("deps", "expected"), [({}, ["x.zip", "y.py"]), ({"deps": {"pyFiles": ["z.zip"]}}, ["z.zip"])]
+    )
+    def test_python_files_of_the_conf_stay_beside_the_runtime_unless_the_deps_have_some(
+        self, remote: World, service_at_work: Service, deps: dict[str, Any], expected: list[str]
+    ) -> None:
+        service_at_work.driver = self.drive(remote)
+        arguments = self.arguments({"spark.submit.pyFiles": "x.zip, y.py"}, remote)
+        arguments["template_spec"]["spec"] |= deps
+
+        self.task(remote, **arguments).execute(told())
+
+        (asked,) = service_at_work.started
+        assert service_at_work.runtimes(asked) == [*expected, self.runtime_uri]
+        assert "spark.submit.pyFiles" not in service_at_work.conf(asked)
+
     def test_application_that_is_missing_is_refused(self, remote: World) -> None:
         with pytest.raises(OptionError, match="neither application_file nor template_spec"):
             self.task(remote, template_spec=None)
