@@ -38,11 +38,13 @@ from airflow_bookmarks.core.text.instant import to_text
 from airflow_bookmarks.core.text.redaction import stored_error
 from airflow_bookmarks.core.text.ulid import new_ulid
 from airflow_bookmarks.databases.access import EnvironmentAccess
+from airflow_bookmarks.store.backends.limits import check_item
 from airflow_bookmarks.store.blobs import INLINE_BYTES
 from airflow_bookmarks.store.codec import item
 from airflow_bookmarks.store.object_store import note_settings, note_state_uri, noted_settings
 from airflow_bookmarks.store.reader import LAYOUT_VERSION
 from airflow_bookmarks.store.table import (
+    MAX_ITEM_BYTES,
     MAX_OPERATIONS,
     MAX_UPDATED,
     Attributes,
@@ -78,6 +80,7 @@ __all__ = ["BookmarkStore", "Commit", "LeaseGrant", "open_store"]
 
 SIDE_RETENTION = timedelta(days=30)
 MAX_UPSTREAMS = MAX_OPERATIONS - 4  # a commit also writes HEAD, RUN, EXEC and the index
+MAX_RUN_BYTES = MAX_ITEM_BYTES  # of the item of a run, with its plans and what its commit adds
 # Each later write of an item pays for everything in it, and a blob is paid for once: so the inline payloads of one RUN
 # item share this limit, and a plan, which is there before places, commit and mark are written, has less.
 _ITEM_BUDGET = 16_384
@@ -168,6 +171,10 @@ class BookmarkStore(LeaseStore, SettlementStore, TimelineTransitions, ReplayStor
             conditions=_OPEN,
         )
         self._held(grant, [Check(keys.head, [Equals("fence", grant.fence)]), run], f"store the plan of {ctx!r}")
+
+    def context_bytes(self, grant: LeaseGrant, ctx: str, entry: PlanEntry) -> int:
+        """Return about how many bytes a context takes in the item of a run, once that is committed."""
+        return check_item(self.keys(grant.job).run(grant.key), item.context_attributes(ctx, entry))
 
     def place(
         self,

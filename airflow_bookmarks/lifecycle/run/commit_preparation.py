@@ -7,7 +7,7 @@ What is stored here is referred to by the commit, and by nothing before it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from airflow_bookmarks.core.errors import MisuseError
@@ -19,6 +19,7 @@ from airflow_bookmarks.lifecycle.run.commit_builder import ContextOutcome, RunOu
 from airflow_bookmarks.lifecycle.state.positions import position_at_start
 from airflow_bookmarks.sources.registry import is_ours, kind_of, with_order
 from airflow_bookmarks.sources.source import PlanInput
+from airflow_bookmarks.store.bookmark_store import MAX_RUN_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -35,16 +36,37 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class ItemBodies:
-    """The bodies of one run item: inline while all of them fit together, else blobs."""
+    """The bodies of one run item: inline while all of them fit together, else blobs.
+
+    `contexts` are the bytes that each planned context will take there, about.
+    """
 
     store: BookmarkStore
     used_bytes: int = 0
+    contexts: dict[str, int] = field(default_factory=dict)
 
     def payloads(self, bodies: Mapping[str, bytes], most_bytes: int | None = None) -> dict[str, Payload]:
         """Return references for more bodies of the item; one above `most_bytes` is a blob in any case."""
         payloads = self.store.payloads(bodies, self.used_bytes, most_bytes=most_bytes)
         self.used_bytes += sum(p.size_bytes for p in payloads.values() if p.inline is not None)
         return payloads
+
+    def add_context(self, grant: LeaseGrant, ctx: str, entry: PlanEntry) -> None:
+        """Make sure that the item has room for a context, with those before, when the run is committed.
+
+        Raises:
+            MisuseError: it has not, so the run could do all its work and never commit.
+        """
+        size = self.store.context_bytes(grant, ctx, entry)
+        others = sum(each for name, each in self.contexts.items() if name != ctx)
+        if others + size > MAX_RUN_BYTES:
+            raise MisuseError(
+                f"job {grant.job!r}: this run reads {len(self.contexts)} contexts, and {ctx!r} has no room beside "
+                f"them: what is stored of a run takes {MAX_RUN_BYTES:,} bytes at most, as in DynamoDB. Nothing was "
+                f"committed, and nothing of {ctx!r} was read. Divide the contexts among several jobs, or give them "
+                "shorter names."
+            )
+        self.contexts[ctx] = size
 
 
 @dataclass(frozen=True, slots=True)

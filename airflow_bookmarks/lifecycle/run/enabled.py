@@ -137,7 +137,7 @@ class ActiveRun(LeaseHolder):
 
         Raises:
             SourceSwitchedError: the context's position is of another source, and nothing says that its files moved.
-            MisuseError: after the commit, or a context that this run has planned already.
+            MisuseError: after the commit, a context that this run has planned already, or one too many to be committed.
             SourceError: it can't be planned. FencedError: the job is not ours any more.
         """
         check_name("context", ctx)
@@ -179,6 +179,7 @@ class ActiveRun(LeaseHolder):
             figures[MOVED_FROM] = dict(found.moved.stats)
         body = self._leased.bodies.payloads({ctx: encoded_plan(source.kind, plan)}, PLAN_INLINE_BYTES)[ctx]
         entry = PlanEntry(source.kind, body, figures, str(source.ref()))
+        self._leased.bodies.add_context(self._grant, ctx, entry)
         self._store.plan(self._grant, ctx, entry, option=self.option.value, is_last=not self._in_batches)
         self._leased.has_item = True
 

@@ -420,6 +420,20 @@ def bodies_attributes(positions: Mapping[str, Payload], schemas: Mapping[str, Pa
     return {name: {ctx: payload_value(body) for ctx, body in bodies.items()} for name, bodies in kinds.items()}
 
 
+def context_attributes(ctx: str, plan: PlanEntry) -> Attributes:
+    """Return about what a run's item has of a context once it is committed, to tell how much room that takes.
+
+    Position and schema are blobs, and little is measured that the plan does not say.
+    """
+    in_blob = Payload("0" * 64, 0, chunks=1)
+    state = ContextState(plan.kind, plan.fingerprint, RunKey(0, 0), watermark="0" * 27, order="time", set_aside=0)
+    attributes = plan_attribute(ctx, plan) | position_attribute(ctx, in_blob) | schema_attribute(ctx, in_blob)
+    return attributes | {
+        "contexts": contexts_value({ctx: state}),
+        "metrics": {ctx: {**plan.stats, "watermark_before": state.watermark}},
+    }
+
+
 def run_attributes(run: Run) -> Attributes:
     """Return what is known of a run from its first write on: what makes it, and against which state."""
     attributes: Attributes = {

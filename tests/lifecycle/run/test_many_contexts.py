@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from airflow_bookmarks.core.errors import MisuseError
 from airflow_bookmarks.core.text.instant import utc_now
 from airflow_bookmarks.lifecycle.changes.change import rewind
 from airflow_bookmarks.lifecycle.maintenance.retention import collect
@@ -135,3 +137,29 @@ def test_lost_blob_of_a_position_is_found(shop: Shop) -> None:
     (found,) = [each for each in collection.stored_blobs(shop.store) if each.sha256 == lost["sha256"]]
     collection.remove_blob(shop.store, found)
     assert "blob-missing" in faults(shop.store)
+
+
+def test_context_that_could_not_be_committed_is_refused_before_it_is_read(shop: Shop) -> None:
+    shop.put("a.txt", "x")
+    names = [f"{number:03}".ljust(200, "x") for number in range(250)]  # which take room
+    refused = shop.begin()
+    with pytest.raises(
+        MisuseError, match=r"reads \d+ contexts, and '\d+x+' has no room.*Divide the contexts"
+    ) as raised:
+        plan_all(refused, shop, names)
+    refused.abort("the test says so")
+    fits = int(str(raised.value).split("reads ")[1].split()[0])
+    assert fits > FEW
+
+    for name in ("b", "c"):
+        fitting = shop.begin()
+        plan_all(fitting, shop, names[:fits])
+        fitting.commit()
+        shop.put(f"{name}.txt", "x")
+
+
+def plan_all(run: ActiveRun, shop: Shop, names: Sequence[str]) -> None:
+    """Plan the raw folder as each of these contexts, which are read with a schema."""
+    for name in names:
+        run.plan(name, FileSource(FILES, [str(shop.raw)]))
+        run.set_schema(name, f'{{"fields":["{name}"]}}')
