@@ -20,14 +20,21 @@ if TYPE_CHECKING:
 Places = frozenset[tuple[str, ...]]
 
 
-def place_of_options(options: object) -> Places:
-    """Return where connection options lead, as far as they say: a folder, or a table of a database."""
+def place_of_options(options: object, connection: str = "") -> Places:
+    """Return where connection options lead, as far as they say: a folder, or a table of a database.
+
+    Args:
+        options: as a script gives them, which may be no mapping: then they say nothing.
+        connection: the name of the connection, where the call has it besides.
+    """
     if not isinstance(options, Mapping):
         return frozenset()
     given = {str(name).lower(): str(value) for name, value in options.items()}
-    connection = given.get("url") or given.get("connectionname") or ""
-    named = [("path", given["path"].rstrip("/"))] if "path" in given else []
-    return frozenset([*named, *([("rows", connection, given["dbtable"])] if "dbtable" in given else [])])
+    places = [("path", given["path"].rstrip("/"))] if "path" in given else []
+    if "dbtable" in given:
+        named = connection or given.get("url") or given.get("connectionname") or ""
+        return frozenset([*places, ("rows", named, given["dbtable"])])
+    return frozenset(places)
 
 
 def place_of_table(database: object, name: object) -> Places:
@@ -53,7 +60,7 @@ class CaughtFailures:
 
         Args:
             frame: the frame as the script has it; None for a purge.
-            places: where it goes, by each name that the call gives it; of a call that names none, nothing later is it.
+            places: where it goes, by each name that the call gives it. A call that names none is not made good.
         """
         if getattr(self._inside, "is_writing", False):  # within the block of the call that the script makes
             yield

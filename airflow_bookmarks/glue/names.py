@@ -1,4 +1,4 @@
-"""Write any text as a name that the runtime allows, and back.
+"""Write any text as a name that the runtime allows, and back; and name the outputs of a run.
 
 Glue's jobs and contexts may hold spaces, slashes and any sign. What `check_name` refuses, and `~` itself, becomes `~XX`
 for each of its bytes in UTF-8; so two texts never share a name. A text that is too long for a name keeps its beginning,
@@ -21,6 +21,9 @@ _ESCAPED = re.compile(rb"~([0-9A-F]{2})")
 _LONGEST_BYTES = 250
 _HASH_DIGITS = 16
 _CUT = "~~"
+# So many targets that share a name are kept, the newest: of a path with a date in it there is another each day.
+_MOST_SHARED = 500
+_TARGET_DIGITS = 8
 
 
 def name_of(kind: str, text: str) -> str:
@@ -67,11 +70,6 @@ def _cut(name: str) -> str:
     return re.sub(r"~[0-9A-F]?$", "", beginning) + end
 
 
-# So many targets that share a name are kept, the newest: of a path with a date in it there is another each day.
-_MOST_SHARED = 500
-_TARGET_DIGITS = 8
-
-
 class KeptValue(Protocol):
     """A JSON value that a job keeps from run to run, as `BookmarkedJob.state` returns it."""
 
@@ -116,10 +114,13 @@ class OutputNames:
         own = name_of("output", f"{text}-{digits}")
         if own in self._targets:
             return own
-        kept = None if name in self._targets and self._targets[name] == target else self._kept()
+        if self._targets.get(name) == target:
+            return name
+        kept = self._kept()
         shared = [] if kept is None else kept.get([])
         mark = hashlib.sha256(own.encode()).hexdigest()[:_TARGET_DIGITS]
-        if mark not in shared and self._targets.setdefault(name, target) == target:
+        if mark not in shared and name not in self._targets:
+            self._targets[name] = target
             return name
         self._targets[own] = target
         if kept is not None and mark not in shared:

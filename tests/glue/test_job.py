@@ -410,14 +410,19 @@ def test_write_that_succeeds_when_tried_again_lets_the_run_commit(spark: SparkSe
     assert spark.read.json(str(tmp_path / "out")).count() == 2
 
 
+@pytest.mark.parametrize(
+    ("options", "error"),
+    [({"dbtable": "orders", "database": "dw"}, BookmarkError), ("dbtable=orders", (TypeError, ValueError))],
+    ids=["connection", "no-options"],
+)
 def test_write_that_fails_is_not_made_good_by_a_write_of_the_frame_to_another_place(
-    spark: SparkSession, uri: str, tmp_path: Any
+    spark: SparkSession, uri: str, tmp_path: Any, options: Any, error: Any
 ) -> None:
     context, job = GlueContext(spark), Job(spark)
     job.init("orders", ENABLE)
     frame = _read(context, _files(tmp_path / "raw", a='{"id": 1}\n'))
-    with pytest.raises(BookmarkError):
-        context.write_dynamic_frame.from_jdbc_conf(frame, "no-such-connection", {"dbtable": "orders", "database": "dw"})
+    with pytest.raises(error):
+        context.write_dynamic_frame.from_jdbc_conf(frame, "no-such-connection", options)
     context.write_dynamic_frame.from_options(frame, "file", {"path": str(tmp_path / "out")}, "json")
     with pytest.raises(MisuseError, match="a write or purge has failed"):
         job.commit()
@@ -437,26 +442,17 @@ def test_frame_of_spark_that_is_written_when_tried_again_lets_the_run_commit(
     assert spark.read.json(str(tmp_path / "out")).count() == 1
 
 
-def test_dynamic_frame_that_is_written_as_a_frame_of_spark_blocks_the_commit(
-    spark: SparkSession, uri: str, tmp_path: Any
+@pytest.mark.parametrize("writer", ["write_dynamic_frame", "write_data_frame"])
+def test_frame_of_the_other_kind_that_is_given_to_a_write_blocks_the_commit(
+    spark: SparkSession, uri: str, tmp_path: Any, writer: str
 ) -> None:
     context, job = GlueContext(spark), Job(spark)
     job.init("orders", ENABLE)
     frame = _read(context, _files(tmp_path / "raw", a='{"id": 1}\n'))
     with pytest.raises(TypeError):
-        context.write_data_frame.from_options(frame, "file", {"path": str(tmp_path / "out")}, "json")
-    with pytest.raises(MisuseError, match="a write or purge has failed"):
-        job.commit()
-
-
-def test_frame_of_spark_that_is_given_to_a_write_blocks_the_commit(
-    spark: SparkSession, uri: str, tmp_path: Any
-) -> None:
-    context, job = GlueContext(spark), Job(spark)
-    job.init("orders", ENABLE)
-    rows = _read(context, _files(tmp_path / "raw", a='{"id": 1}\n')).toDF()
-    with pytest.raises(TypeError):
-        context.write_dynamic_frame.from_options(rows, "file", {"path": str(tmp_path / "out")}, "json")
+        getattr(context, writer).from_options(
+            frame.toDF() if writer == "write_dynamic_frame" else frame, "file", {"path": str(tmp_path / "out")}, "json"
+        )
     with pytest.raises(MisuseError, match="a write or purge has failed"):
         job.commit()
 

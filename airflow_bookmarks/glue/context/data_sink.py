@@ -87,7 +87,7 @@ class DataSink:
     @property
     def _places(self) -> Places:
         """Where it writes: a folder or a table of a database, and the table of the catalog that is made of it."""
-        named = place_of_options(self._options)
-        return (
-            named | place_of_table(self._catalog["database"], self._catalog["table_name"]) if self._catalog else named
-        )
+        places = place_of_options(self._options)
+        if self._catalog is not None:
+            places |= place_of_table(self._catalog["database"], self._catalog["table_name"])
+        return places

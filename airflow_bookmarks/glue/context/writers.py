@@ -128,8 +128,7 @@ class DynamicFrameWriter:
             EntityNotFoundError: there is no such connection.
         """
         self._run.warn_of_unknown("write_dynamic_frame.from_jdbc_conf", kwargs)
-        place = place_of_options({**dict(connection_options or {}), "connectionName": catalog_connection})
-        with self._run.writing(frame, place):
+        with self._run.writing(frame, place_of_options(connection_options, catalog_connection)):
             check_frame(frame, "write_dynamic_frame.from_jdbc_conf")
             write_jdbc_conf(
                 self._run,

@@ -47,9 +47,8 @@ def _target_of(source: ScriptSource, name: str, last: str, call: ast.Call) -> st
         names = ("catalogDatabase", "catalogTableName")
         return _table(source, source.arguments(call, names), *names)
     if last == "write":  # of a DynamicFrame; any other has no such options
-        return _path(source, source.arguments(call, _OF_FRAME)) or _database_table(
-            source, source.arguments(call, _OF_FRAME)
-        )
+        given = source.arguments(call, _OF_FRAME)
+        return _path(source, given) or _database_table(source, given)
     if last in _SPARK_WRITES and "write" in name.split("."):
         given = source.arguments(call, _SPARK_TARGET[:1])
         return next((found for name in _SPARK_TARGET if (found := _text(source, given.get(name)))), None)

@@ -127,12 +127,17 @@ def purge_table(
     call = f"purge_table({database!r}, {table_name!r})"
     run.check()
     run.note_use()
-    predicate = str((options or {}).get("partitionPredicate", "")) if isinstance(options, Mapping) else ""
-    with _purging(run, ("purge", str(database), str(table_name), predicate)):
+    with _purging(run, ("purge", str(database), str(table_name), _predicate_in(options))):
         wanted = PurgeOptions.of(call, options, run)
         catalog = catalog_of(run, catalog_id)
         folders = _folders_of(run, call, catalog, catalog.table(database, table_name), wanted.predicate)
         _purge(run, call, folders, wanted, transformation_ctx)
+
+
+def _predicate_in(options: object) -> str:
+    """Return the predicate among options that nobody has checked yet: with another it is a purge of other files."""
+    named = options.items() if isinstance(options, Mapping) else ()
+    return next((str(value) for name, value in named if str(name).lower() == "partitionpredicate"), "")
 
 
 def _folders_of(run: GlueRun, call: str, catalog: Catalog, table: GlueTable, predicate: str) -> list[str]:

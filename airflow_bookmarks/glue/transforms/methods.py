@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame
 
+    from airflow_bookmarks.glue.dynamic.error_records import ErrorStage
     from airflow_bookmarks.glue.dynamic.records import DynamicRecord
 
 
@@ -97,14 +98,7 @@ class TransformMethods(FrameBase):
             options: see `unboxed`.
         """
         frame, stage = unboxed(self, path, format, options, transformation_ctx, info)
-        return self.derived(
-            frame,
-            stage=stage,
-            transformation_ctx=transformation_ctx,
-            info=info,
-            stage_threshold=stageThreshold,
-            total_threshold=totalThreshold,
-        )
+        return self._after(frame, transformation_ctx, info, stageThreshold, totalThreshold, stage=stage)
 
     # ---- functions
 
@@ -124,14 +118,7 @@ class TransformMethods(FrameBase):
             f: gets a record, a dict whose fields are attributes, too.
         """
         frame, stage = kept_records(self, f, transformation_ctx, info)
-        return self.derived(
-            frame,
-            stage=stage,
-            transformation_ctx=transformation_ctx,
-            info=info,
-            stage_threshold=stageThreshold,
-            total_threshold=totalThreshold,
-        )
+        return self._after(frame, transformation_ctx, info, stageThreshold, totalThreshold, stage=stage)
 
     def map(
         self,
@@ -390,9 +377,11 @@ class TransformMethods(FrameBase):
         stage_threshold: int = 0,
         total_threshold: int = 0,
         other: FrameBase | None = None,
+        stage: ErrorStage | None = None,
     ) -> Self:
         return self.derived(
             frame,
+            stage=stage,
             transformation_ctx=transformation_ctx,
             info=info,
             stage_threshold=stage_threshold,
