@@ -120,7 +120,7 @@ class SourceKind(ABC, Generic[P]):
         return None
 
     def roots_of(self, source: SourceRef) -> Sequence[str] | None:
-        """Return the folders, files and patterns that a source reads by its name; None where that does not say."""
+        """Return what may be a folder, file or pattern that a source reads by its name; None where that says none."""
         return None
 
     def consumed(self, position: bytes) -> UpstreamPosition | None:

@@ -28,7 +28,7 @@ def test_only_a_source_that_is_a_job_names_one() -> None:
     assert [upstream_in(text) for text in ("copy", "files:/raw", "unknown:copy")] == [None, None, None]
 
 
-def test_name_of_files_says_their_roots_unless_it_was_cut_off() -> None:
+def test_name_of_files_says_what_may_be_their_roots_unless_it_was_cut_off() -> None:
     kind = FileKind()
-    assert kind.roots_of(SourceRef("files", "/a,/b/* shard 07/64 by path")) == ["/a", "/b/*"]
+    assert kind.roots_of(SourceRef("files", "/a,/b/* shard 07/64 by path")) == ["/a", "/a,/b/*", "/b/*"]
     assert kind.roots_of(SourceRef("files", "/a,/b...#0123456789abcdef")) is None

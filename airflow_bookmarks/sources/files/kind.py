@@ -38,7 +38,7 @@ class FileKind(NamedFilesKind):
 
     def only_script_knows(self, source: Source[FilePlan]) -> str | None:
         """Say so of listed partitions: those of the last run are recorded; see `SourceKind.only_script_knows`."""
-        if isinstance(source, FileSource) and source.is_listed_by_catalog:
+        if isinstance(source, FileSource) and source.listed is not None:
             return "a catalog lists its partitions, and only the script, in Spark, asks it for new ones"
         return None
 

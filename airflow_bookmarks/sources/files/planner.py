@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -57,6 +58,7 @@ if TYPE_CHECKING:
 
 _FINGERPRINT_LENGTH = 160
 _CUT_OFF = "...#"  # what comes next is the hash of the whole
+_SHARD = re.compile(r" shard \d\d/\d\d by .*\Z", re.ASCII | re.DOTALL)
 _CLOCKS_DIFFER_BY = timedelta(minutes=5)  # a file dated later than this from now has a wrong time
 _MILLISECOND = timedelta(milliseconds=1)
 
@@ -140,9 +142,9 @@ class FileSource:
         return self._options
 
     @property
-    def is_listed_by_catalog(self) -> bool:
-        """Whether it reads the partitions that a catalog listed when it was made, and no others."""
-        return self._scan_spec.listed is not None
+    def listed(self) -> ListedPartitions | None:
+        """The partitions that a catalog listed when it was made: it reads no others; None if it looks for them."""
+        return self._scan_spec.listed
 
     @property
     def shard(self) -> VirtualShard | None:
@@ -518,13 +520,19 @@ def _bases(files: Listing, scan: FolderScan) -> tuple[str, ...]:
 
 
 def roots_in(source: SourceRef) -> list[str] | None:
-    """Return the roots and patterns in the name of a source, as `FileSource.ref` wrote them; None if cut off.
+    """Return what may be a root or pattern in the name of a source, as `FileSource.ref` wrote it; None if cut off.
+
+    The name of a folder may hold what separates roots, so each part, and parts behind each other, may be one root.
 
     Example:
         >>> roots_in(SourceRef("files", "/lake/a,/lake/b shard 07/64 by path"))
-        ['/lake/a', '/lake/b']
+        ['/lake/a', '/lake/a,/lake/b', '/lake/b']
     """
-    return None if _CUT_OFF in source.name else source.name.partition(" shard ")[0].split(",")
+    if _CUT_OFF in source.name:
+        return None
+    parts = _SHARD.sub("", source.name).split(",")
+    ends = range(1, len(parts) + 1)
+    return [",".join(parts[first:end]) for first in range(len(parts)) for end in ends if first < end]
 
 
 def recorded_files(

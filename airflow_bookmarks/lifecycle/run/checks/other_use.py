@@ -18,9 +18,10 @@ from airflow_bookmarks.core.errors import BookmarkError, OptionError
 from airflow_bookmarks.core.ledger.file_ledger import Known, Ledger
 from airflow_bookmarks.core.run import names_now
 from airflow_bookmarks.core.selection.glob import Exclusions, NamePattern
+from airflow_bookmarks.core.selection.listing import Listing
 from airflow_bookmarks.core.selection.partition import is_partition, placed, roots_above
 from airflow_bookmarks.files.input import is_hidden
-from airflow_bookmarks.files.real_path import real_path, real_paths
+from airflow_bookmarks.files.real_path import RealRoots, real_path, real_paths
 from airflow_bookmarks.lifecycle.protocol.source_cleanup import log_kept, put_away
 from airflow_bookmarks.lifecycle.state.positions import ContextReader, entry_now
 from airflow_bookmarks.lifecycle.state.verification import plan_of_files
@@ -38,10 +39,10 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from airflow_bookmarks.core.files.file_plan import FilePlan
+    from airflow_bookmarks.core.files.listed_partitions import ListedPartitions
     from airflow_bookmarks.core.head import Head
     from airflow_bookmarks.core.plan import Plan
     from airflow_bookmarks.core.run import ContextState, PlanEntry
-    from airflow_bookmarks.core.selection.listing import Listing
     from airflow_bookmarks.lifecycle.run.use.inputs import RunInputs
     from airflow_bookmarks.sources.source import Source
     from airflow_bookmarks.store.bookmark_store import BookmarkStore, LeaseGrant
@@ -54,15 +55,25 @@ _SHARD = re.compile(r"~\d\d\Z", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class Region:
-    """What a source of files reads: some places, and a filter on the files there."""
+    """What a source of files reads: some places, by their real paths, and a filter on the files there.
+
+    `given` are the same places as the source spells them, and so its ledger.
+    """
 
     places: Sequence[ScanRoot]
     options: FileOptions
+    given: Sequence[str] = ()
 
     @classmethod
     def of(cls, source: Source[Any]) -> Region | None:
         """Return the region of a source; None if its source is not files."""
-        return cls(_real(source.places), source.options) if isinstance(source, FileSource) else None
+        return cls._at(source.places, source.options, source.listed) if isinstance(source, FileSource) else None
+
+    @classmethod
+    def _at(cls, places: Sequence[ScanRoot], options: FileOptions, listed: ListedPartitions | None = None) -> Region:
+        # Partitions that a catalog lists may have folders of any name, and it may list more of them tomorrow.
+        options = options if listed is None else replace(options, recursive=True)
+        return cls(_real(places), options, tuple(place.root for place in places))
 
     @classmethod
     def of_plan(cls, plan: FilePlan, entry: PlanEntry) -> Region:
@@ -74,10 +85,11 @@ class Region:
             return tuple(moved_path(path, metadata.moves) for path in paths)
 
         if read is None:
-            return cls(_real([ScanRoot(root) for root in now(plan.roots)]), FileOptions(recursive=True))
-        options = FileOptions.of_stats(read.options)
+            return cls._at([ScanRoot(root) for root in now(plan.roots)], FileOptions(recursive=True))
+        options, listed = FileOptions.of_stats(read.options), plan.listed_partitions
         roots, globs = now(plan.roots if read.roots is None else read.roots), now(read.globs)
-        return cls(_real(ScanSpec(roots, globs, options, {}).places()), options)
+        elsewhere = () if listed is None else now(list(listed.folders))
+        return cls._at(ScanSpec((*roots, *elsewhere), globs, options, {}).places(), options, listed)
 
     def may_meet(self, other: Region) -> bool:
         """Whether a file may be part of both: also where a bound, a filter or a pattern keeps them apart today."""
@@ -113,6 +125,19 @@ class Region:
             for path in real_paths(listing.paths)
         ]
         return np.array(covered, np.bool_)
+
+    def respelled(self, listing: Listing) -> Iterator[Listing]:
+        """Yield files as the source would spell them that reaches their folders by links."""
+        # A root may be a file: then its folder tells.
+        roots = dict.fromkeys(each for root in self.given for each in (root, root.rpartition("/")[0] or "/"))
+        known, folders = RealRoots(list(roots)), listing.in_folders()
+        spellings = [known.spellings(folder) for folder in folders.names]
+        for root in roots:
+            names = [spelled.get(root, folder) for spelled, folder in zip(spellings, folders.names, strict=True)]
+            if names != list(folders.names):
+                files = zip(folders.numbers.tolist(), listing.paths, strict=True)
+                paths = [f"{names[number].rstrip('/')}/{path.rpartition('/')[2]}" for number, path in files]
+                yield Listing(paths, listing.sizes, listing.times_ms, listing.etags)
 
     def _covers(self, place: ScanRoot, path: str, names: Names) -> bool:
         below = place.below(path)
@@ -191,8 +216,11 @@ class OtherReader:
         """Return the files that it has yet to read, in these versions."""
         if self.is_done:
             return np.zeros(len(listing), np.bool_)
-        covered = self.region.covers(listing)
-        return covered if self.ledger is None else covered & (self.ledger.classify(listing) != Known.KNOWN)
+        unread = self.region.covers(listing)
+        if self.ledger is not None:
+            for spelled in (listing, *self.region.respelled(listing)):
+                unread &= self.ledger.classify(spelled) != Known.KNOWN
+        return unread
 
 
 def other_readers(store: BookmarkStore, job: str, contexts: Sequence[str], region: Region) -> list[OtherReader]:
@@ -263,12 +291,12 @@ def _plans(store: BookmarkStore, job: str, head: Head, region: Region) -> Iterat
 
 
 def _may_name(state: ContextState, region: Region) -> bool:
-    """Whether the source of a context may have files in a region, as far as its name says which roots it has."""
+    """Whether the source of a context may have files in a region, as far as its name says which root it has."""
     roots = kind_of(state.kind).roots_of(state.source)
     if roots is None:
         return True
     theirs = [_WILD.split(root, maxsplit=1) for root in roots]
-    folders = [parts[0] if len(parts) == 1 else parts[0].rpartition("/")[0] or "/" for parts in theirs]
+    folders = [real_path(first if not rest else first.rpartition("/")[0] or "/") for first, *rest in theirs]
     ours = [place.root for place in region.places]
     place_of, place_of_theirs = placed(ours), placed(folders)
     return any(roots_above(root, place_of) for root in folders) or any(

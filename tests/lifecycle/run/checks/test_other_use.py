@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from airflow_bookmarks.core.errors import OptionError
+from airflow_bookmarks.core.files.listed_partitions import ListedPartitions
 from airflow_bookmarks.core.selection.bound import Bound
 from airflow_bookmarks.files.filesystem import paths_and_patterns
 from airflow_bookmarks.lifecycle.changes.change import relocate, rename_context, reset
@@ -111,6 +112,62 @@ def test_files_stay_until_the_other_job_has_read_them(shop: Shop, caplog: pytest
     assert run(shop, "other") == ["b.txt"]
     assert run(shop, "mine", disposal=DELETE) == []
     assert there(shop) == []
+
+
+@pytest.mark.parametrize("folder", ["raw,eu", "cold shard data"])
+def test_files_stay_for_another_job_whatever_their_folder_is_called(shop: Shop, folder: str) -> None:
+    shop.put("a.txt", "a")
+    shop.raw.rename(shop.root / folder)
+    run(shop, "other", folder)
+    (shop.root / folder / "b.txt").write_text("b")
+
+    assert run(shop, "mine", folder, disposal=DELETE) == ["a.txt", "b.txt"]
+
+    assert run(shop, "other", folder) == ["b.txt"]
+
+
+@pytest.mark.parametrize(
+    ("mine", "theirs"), [("link", "link"), ("link", "raw"), ("raw", "link"), ("raw", "link/day=1")]
+)
+def test_files_stay_until_another_job_has_read_them_by_a_link(shop: Shop, mine: str, theirs: str) -> None:
+    shop.put("day=1/a.txt", "a")
+    (shop.root / "link").symlink_to(shop.raw)
+    run(shop, "other", theirs)
+    shop.put("day=1/b.txt", "b")
+
+    assert run(shop, "mine", mine, disposal=DELETE) == ["a.txt", "b.txt"]
+    assert there(shop) == ["day=1/b.txt"]
+
+    assert run(shop, "other", theirs) == ["b.txt"]
+    assert run(shop, "mine", mine, disposal=DELETE) == []
+    assert there(shop) == []
+
+
+@pytest.mark.parametrize("is_mine_listed", [True, False])
+@pytest.mark.parametrize("folder", ["2013/01", "year=2013/month=01"])
+def test_files_stay_for_a_job_that_reads_partitions_of_a_catalog(
+    shop: Shop, folder: str, *, is_mine_listed: bool
+) -> None:
+    listed = ListedPartitions({"year": "int", "month": "int"}, {str(shop.raw / folder): ("2013", "1")})
+
+    def read(job: str, listed: ListedPartitions | None, disposal: Disposal | None = None) -> list[str]:
+        roots, clock = [FILES.canonical(str(shop.raw))], shop.environment.clock
+        options = FileOptions(recursive=listed is None)
+        driver = shop.begin(job)
+        if disposal is not None:
+            driver.dispose("raw", disposal)
+        plan = driver.plan("raw", FileSource(FILES, roots, options, clock=clock, listed=listed))
+        driver.commit()
+        return sorted(path.rpartition("/")[2] for path in plan.files.paths)
+
+    shop.put(f"{folder}/a.txt", "a")
+    read("other", listed)
+    shop.put(f"{folder}/b.txt", "b")
+
+    assert read("mine", listed if is_mine_listed else None, DELETE) == ["a.txt", "b.txt"]
+
+    assert there(shop) == [f"{folder}/b.txt"]
+    assert read("other", listed) == ["b.txt"]
 
 
 def test_first_run_warns_of_who_reads_the_same_files(shop: Shop, caplog: pytest.LogCaptureFixture) -> None:
