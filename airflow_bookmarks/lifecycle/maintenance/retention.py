@@ -329,9 +329,10 @@ class _Gone:
         }
         kept = {n for run_id, seen in job.executions.items() if run_id not in executions for n in seen.runs}
         pinned = _pinned(job, until)
+        # A clean that is due lists files of undone runs, and whoever removes them looks whose they are.
         runs = [
             run
-            for run in job.runs
+            for run in (job.runs if job.head.cleaning is None else ())
             if run.key.number <= until and run.key not in pinned and not (run.is_committed and run.key.number in kept)
         ]
         return cls(runs, executions)

@@ -51,7 +51,12 @@ from airflow_bookmarks.lifecycle.state.summary import (
     log_planned,
     warn_of_repetition,
 )
-from airflow_bookmarks.lifecycle.state.verification import OnMissing, plan_of_files, recheck_plan
+from airflow_bookmarks.lifecycle.state.verification import (
+    OnMissing,
+    plan_of_files,
+    recheck_plan,
+    warn_changed_since,
+)
 from airflow_bookmarks.sinks.entry import discarded_entry, landed_entry, published_entry
 from airflow_bookmarks.sinks.files.publish import check_publishable
 from airflow_bookmarks.sinks.registry import SINKS, SinkRegistry
@@ -425,7 +430,7 @@ class ActiveRun(LeaseHolder):
         self._outputs.check_staged("committed")
         self._stopwatch.measure_since("read_write", "plan")
         with self._stopwatch.measure("commit"):
-            plans = self._rechecked() if self._landing is None else self._landing
+            plans = self._rechecked() if self._landing is None else self._landed(self._landing)
             warn_of_repetition(log, self.job, plans, self._outputs.placed)
             commit = self._commit_of(plans)
             self._environment.at(Failpoint.BEFORE_COMMIT)
@@ -464,6 +469,12 @@ class ActiveRun(LeaseHolder):
                 # A run that takes this one over, or replays it, must not read what it leaves to the next one.
                 self._store_plan(ctx, context.source, context.found, plan)
             plans[ctx] = plan
+        return plans
+
+    def _landed(self, plans: Mapping[str, Plan]) -> Mapping[str, Plan]:
+        """Return the plans whose rows have landed, with a warning for what changed after the last look."""
+        for ctx, context in self._inputs.items():
+            warn_changed_since(self.job, ctx, context.source, plans[ctx])
         return plans
 
     def _commit_of(self, plans: Mapping[str, Plan]) -> Commit:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal, TypeVar
 import numpy as np
 
 from airflow_bookmarks.core.amount import FILES
-from airflow_bookmarks.core.errors import OptionError, SourceChangedError
+from airflow_bookmarks.core.errors import BookmarkError, OptionError, SourceChangedError
 from airflow_bookmarks.core.files.file_plan import FilePlan
 from airflow_bookmarks.core.selection.reason import MISSING
 from airflow_bookmarks.sources.contract import checked_recheck
@@ -62,6 +62,25 @@ def recheck_plan(job: str, ctx: str, source: Source[P], plan: P, on_missing: OnM
     )
     left = plan.files.take(np.array([row for row, path in enumerate(plan.files.paths) if path in missing], np.intp))
     return replace(without(plan, missing, MISSING), unread={**plan.unread, MISSING: left})
+
+
+def warn_changed_since(job: str, ctx: str, source: Source[P], plan: P) -> None:
+    """Warn if planned input has changed after the last look before rows landed, for they can't be taken back."""
+    try:
+        found = checked_recheck(source.kind, source.recheck(plan))
+    except BookmarkError as error:
+        log.warning("bookmark %s, context %s: can't look whether input changed as rows landed: %s", job, ctx, error)
+        return
+    what = found.moved or (f"{gone_in_words(plan, found.missing)} changed or went" if found.missing else None)
+    if what is not None:
+        log.warning(
+            "bookmark %s, context %s: %s%s while rows landed in an output that commits by itself. They may be those of "
+            "either version, and the next run reads what is there then: look there for rows that are missing or twice",
+            job,
+            ctx,
+            what,
+            f", the first: {min(found.missing)!r}," if found.missing and found.moved is None else "",
+        )
 
 
 def gone_in_words(plan: Plan, missing: Collection[str]) -> str:

@@ -31,12 +31,17 @@ class RewindWanted(Exception):
 def check_rewound(job: UpstreamJob, before: UpstreamPosition, head: Head, on_rewind: OnRewind) -> None:
     """Look whether a run at or below the edge is undone or has a newer revision; if so, `on_rewind` decides.
 
-    Where nothing of that is so, or it is to be ignored, the commit notes the new numbers.
+    Where nothing of that is so, or it is to be ignored, the commit notes the new numbers. An edge above all that the
+    upstream has made is never ignored: an older state of it was brought back, and its next runs would count as read.
 
     Raises:
         RewindWanted: the consumer is to go back along.
         UpstreamRewoundError, UpstreamReplayedError: a person is to decide.
     """
+    if before.run_number > head.run_number and before.epoch == head.epoch:
+        if on_rewind in ("rewind", "rewind_keep"):
+            raise RewindWanted(job.name, head.run_number, keeps=on_rewind == "rewind_keep")
+        raise _rewound(job, before, head.run_number)
     if (before.epoch, before.changes) == (head.epoch, head.changes) or on_rewind == "ignore":
         return
     target = None

@@ -225,9 +225,14 @@ class UpstreamSource:
         window = plan.edge
         if window is None or not window.runs:
             return None
-        planned = dict(window.runs)  # one that was collected since can't be compared: its files are looked at
+        planned, found = dict(window.runs), set()
         for run in self._job.store.runs(self._job.name, after=window.after, until=window.until):
             number, is_published = run.key.number, run.state is RunState.PUBLISHED
+            found.add(number)
             if run.state.is_committed and number in planned and (run.revision != planned[number] or not is_published):
                 return f"run {number} of upstream {self._job.name!r} was replayed"
+        # One that was collected since can't be compared: its files are looked at. One that was never made is not missed
+        # by then, after an import of an older state.
+        if planned.keys() - found and (last := self._job.head().run_number) < window.until:
+            return f"an older state of upstream {self._job.name!r}, at run {last}, was brought back"
         return None

@@ -368,6 +368,21 @@ def test_undo_of_a_reset_finds_its_positions(shop: Shop) -> None:
     assert shop.run()[0] == []
 
 
+def test_run_that_a_due_clean_needs_does_not_go_though_others_of_its_time_went(shop: Shop) -> None:
+    runs(shop, 4)
+    rewind(shop.store, "copy", 2, reason="a test", who="test")
+    runs(shop, 2)
+    for number in range(1, 7):
+        age(shop.store, "copy", number, 100)
+    runs(shop, 2)
+    assert of(collect(shop.store)).collected_until > 4
+    rewind(shop.store, "copy", 7, clean=True, reason="a test", who="test")
+
+    collect(shop.store, clock=in_days(100))
+
+    assert len(shop.run()[0]) == 1
+
+
 def test_nothing_of_a_job_goes_while_a_clean_is_due(shop: Shop) -> None:
     runs(shop, 3)
     reset(shop.store, "copy", reason="x", who="ada", clean=True)

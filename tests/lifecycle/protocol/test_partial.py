@@ -65,6 +65,26 @@ def finish(shop: Shop, tables: RowTables, run: ActiveRun) -> list[str]:
     return lines
 
 
+@pytest.mark.parametrize("is_gone", [True, False])
+def test_input_that_changes_while_rows_land_is_told(
+    shop: Shop, tables: RowTables, caplog: pytest.LogCaptureFixture, *, is_gone: bool
+) -> None:
+    shop.put("a.txt", "a")
+    shop.put("b.txt", "b")
+    run = begin(shop, tables, 1)
+    lines = placed(shop, run)
+    if is_gone:
+        (shop.raw / "a.txt").unlink()
+    else:
+        shop.put("a.txt", "another a")
+    write(tables, run, ("day", "region"), lines)
+
+    run.commit()
+
+    assert "1 file(s) changed or went" in caplog.text
+    assert "/a.txt', while rows landed in an output that commits by itself" in caplog.text
+
+
 def half_landed(shop: Shop, tables: RowTables) -> ActiveRun:
     """Leave run 1, whose driver wrote one table and then died."""
     shop.put("a.txt", "a")

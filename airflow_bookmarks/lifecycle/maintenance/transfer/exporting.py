@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+from graphlib import CycleError, TopologicalSorter
 from typing import TYPE_CHECKING, Any
 
 from airflow_bookmarks.core.errors import ChangedMeanwhileError, JobUnknownError
@@ -21,6 +22,7 @@ from airflow_bookmarks.lifecycle.maintenance.transfer.document import (
     payloads_in,
     to_json,
 )
+from airflow_bookmarks.sources.registry import upstream_of
 from airflow_bookmarks.store.codec import item
 from airflow_bookmarks.store.transitions import importing as transition
 from airflow_bookmarks.store.transitions.collection import holds_positions
@@ -28,8 +30,9 @@ from airflow_bookmarks.store.transitions.naming import job_keys
 from airflow_bookmarks.version import __version__
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
+    from airflow_bookmarks.core.head import Head
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
     from airflow_bookmarks.store.stored_item import StoredItem
 
@@ -39,8 +42,8 @@ _LOOKS = 5
 def export(store: BookmarkStore, jobs: Sequence[str] | None = None, *, hide_state: bool = False) -> dict[str, Any]:
     """Return the bookmarks of jobs as one JSON document, with all that a run, a consumer or a rewind needs of them.
 
-    It can run beside drivers: each job is as it was at one moment. A consumer goes with its upstream jobs, since its
-    position counts their runs.
+    It can run beside drivers: each job is as it was at one moment, a consumer before its upstream jobs. So no position
+    counts runs of an upstream that the document lacks. A consumer goes with its upstream jobs.
 
     Args:
         jobs: any names of these jobs; None: all of the namespace.
@@ -57,7 +60,7 @@ def export(store: BookmarkStore, jobs: Sequence[str] | None = None, *, hide_stat
     store.check_layout()
     keys = list(store.heads(list(job_keys(store)))) if jobs is None else [key_of(store, name) for name in jobs]
     blobs: dict[str, str] = {}
-    parts = {key: _exported_job(store, key, blobs) for key in dict.fromkeys(keys)}
+    parts = {key: _exported_job(store, key, blobs) for key in _consumers_first(store.heads(keys), keys)}
     heads = store.heads(list(parts))
     states = {"states": {job: shown_state(store, job, head.contexts) for job, head in sorted(heads.items())}}
     return {
@@ -66,11 +69,24 @@ def export(store: BookmarkStore, jobs: Sequence[str] | None = None, *, hide_stat
         "table_made_at": transition.table_made_at(store),
         "package_version": __version__,
         "namespace": store.namespace,
-        "jobs": parts,
+        "jobs": {key: parts[key] for key in dict.fromkeys(keys)},
         "blobs": dict(sorted(blobs.items())),
         "artifacts": {job: found for job, part in parts.items() if (found := _artifacts(part["items"]))},
         **(hidden(states) if hide_state else states),
     }
+
+
+def _consumers_first(heads: Mapping[str, Head], jobs: Sequence[str]) -> list[str]:
+    """Return jobs in an order in which each comes before those that it reads; those that read in a ring as given."""
+    read: dict[str, list[str]] = {job: [] for job in jobs}
+    for job, head in heads.items():
+        for upstream in filter(None, map(upstream_of, head.contexts.values())):
+            if upstream in read:
+                read[upstream].append(job)
+    try:
+        return list(TopologicalSorter(read).static_order())
+    except CycleError:
+        return list(read)
 
 
 def _artifacts(items: StoredItem) -> list[str]:

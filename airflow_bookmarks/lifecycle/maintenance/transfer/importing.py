@@ -20,6 +20,7 @@ from airflow_bookmarks.lifecycle.maintenance.artifacts import artifact_uris
 from airflow_bookmarks.lifecycle.maintenance.transfer.document import DocumentPart, read_document
 from airflow_bookmarks.lifecycle.maintenance.transfer.landing import Origin
 from airflow_bookmarks.lifecycle.protocol.owner import owner_of_kin
+from airflow_bookmarks.sources.registry import kind_of, upstream_of
 from airflow_bookmarks.store.codec import item
 from airflow_bookmarks.store.transitions import importing as transition
 from airflow_bookmarks.store.transitions.naming import check_may_delete
@@ -84,8 +85,9 @@ def import_(
 
     Raises:
         DocumentError: damaged, or of another format. OptionError: no reason.
-        ChangeRefusedError: a job or name is there already; a consumer has read what would be replaced; or a publish or
-            clean is due, of a copy or of another namespace, which can't be finished here.
+        ChangeRefusedError: a job or name is there already; a consumer has read what would be replaced, or more of an
+            upstream than that has made; or a publish or clean is due, of a copy or of another namespace, which can't be
+            finished here.
         JobBusyError, ProtectedError: of a job that would be replaced. StoreAccessError: this role may not delete, which
             an import half-way has to.
     """
@@ -93,6 +95,9 @@ def import_(
     check_who(who)
     store.check_layout()
     document_jobs, blobs = read_document(document)
+    for job, part in document_jobs.items():
+        _check_upstreams(store, job, part, document_jobs, blobs)
+        _check_names(store, job, part)
     jobs = {j: part for j, part in document_jobs.items() if overwrite or not _is_done(store, j, part)}
     seen = {job: store.snapshot(job).head for job in jobs}
     home = (store.namespace, transition.table_made_at(store))
@@ -118,11 +123,44 @@ def import_(
         owner = owner_of_kin(store, job)
         if not transition.write_job(store, job, seen[job], landing.items, index, event, owner):
             raise ChangedMeanwhileError(f"job {job!r} moved while it was imported. Import it again.")
+    for job, part in document_jobs.items():  # an earlier import may have ended before it wrote them
         for name in part.aliases:
             transition.write_alias(store, job, name)
     replaced = tuple(job for job, head in seen.items() if head is not None)
     kept = tuple(job for job in document_jobs if job not in jobs)
     return Imported({job: part.head.run_number for job, part in jobs.items()}, len(blobs), replaced, kept, dropped)
+
+
+def _check_upstreams(
+    store: BookmarkStore, job: str, part: DocumentPart, jobs: Mapping[str, DocumentPart], blobs: Mapping[str, bytes]
+) -> None:
+    """Make sure that no upstream stands before what a job has read of it: what it makes next would count as read."""
+    for ctx, state in part.head.contexts.items():
+        read, upstream = _consumed_in(store, job, part, ctx, blobs), upstream_of(state)
+        if read is None or upstream is None:
+            continue
+        head = jobs[upstream].head if upstream in jobs else store.snapshot(upstream).head
+        if head is not None and read > head.run_number:
+            raise ChangeRefusedError(
+                f"job {job!r} has read its upstream {upstream!r} up to run {read}, and "
+                f"{'the document' if upstream in jobs else 'this store'} has that at run {head.run_number}: the next "
+                f"runs of {upstream!r} would count as read. Nothing was imported. Export both again; if that can't be "
+                f"done, take {job!r} out of the 'jobs' of the document, and let it begin anew."
+            )
+
+
+def _consumed_in(
+    store: BookmarkStore, job: str, part: DocumentPart, ctx: str, blobs: Mapping[str, bytes]
+) -> int | None:
+    """Return up to which run of an upstream a context of a document has read; None if it reads none."""
+    state = part.head.contexts[ctx]
+    attributes = part.items.get(store.keys(job).run(state.run).sk)
+    if upstream_of(state) is None or attributes is None or state.set_in is not None:
+        return None
+    payload = item.run_of(state.run, attributes).positions.get(ctx)
+    body = None if payload is None else blobs.get(payload.sha256) if payload.inline is None else payload.inline
+    at = None if body is None else kind_of(state.kind).consumed(body)
+    return None if at is None else at.run_number
 
 
 def _check_artifacts_there(store: BookmarkStore, job: str, part: DocumentPart) -> None:
@@ -135,12 +173,15 @@ def _check_artifacts_there(store: BookmarkStore, job: str, part: DocumentPart) -
         )
 
 
-def _check_free(store: BookmarkStore, job: str, part: DocumentPart, head: Head | None, overwrite: bool) -> None:
+def _check_names(store: BookmarkStore, job: str, part: DocumentPart) -> None:
     for name in part.aliases:
         if key_of(store, name) not in (job, name) or store.snapshot(name).head is not None:
             raise ChangeRefusedError(f"{name!r}, a name of job {job!r}, is another job here. Nothing was imported.")
     if key_of(store, job) != job:
         raise ChangeRefusedError(f"{job!r} is another name of job {key_of(store, job)!r} here. Nothing was imported.")
+
+
+def _check_free(store: BookmarkStore, job: str, part: DocumentPart, head: Head | None, overwrite: bool) -> None:
     if head is None or transition.is_claimed(head):
         return
     if not overwrite:

@@ -15,6 +15,8 @@ from airflow_bookmarks.core.errors import (
     JobBusyError,
     OptionError,
     ProtectedError,
+    SourceChangedError,
+    UpstreamRewoundError,
 )
 from airflow_bookmarks.core.run import RunKey
 from airflow_bookmarks.core.text.identity import Identity
@@ -50,6 +52,71 @@ def test_imported_jobs_go_on_where_the_exported_ones_stood(busy: Shop, other: Sh
     undo_target = other.store.head("copy").epoch
     undo(other.store, "copy", reason="as there", who="ann")
     assert other.store.head("copy").epoch == undo_target + 1
+
+
+@pytest.mark.parametrize("is_upstream_there", [True, False])
+def test_consumer_that_has_read_more_than_its_upstream_has_made_is_not_imported(
+    shop: Shop, other: Shop, *, is_upstream_there: bool
+) -> None:
+    shop.put("a.txt", "a")
+    shop.run()
+    shop.run("report", upstream="copy")
+    old = export(shop.store, ["copy"])
+    shop.put("b.txt", "b")
+    shop.run()
+    shop.run("report", upstream="copy")
+    document = export(shop.store, ["report"])
+    if is_upstream_there:
+        import_(other.store, old, **WHY)
+    else:
+        document = {**document, "jobs": document["jobs"] | old["jobs"], "blobs": document["blobs"] | old["blobs"]}
+
+    with pytest.raises(ChangeRefusedError, match=r"'report' has read its upstream 'copy' up to run 2, and .* at run 1"):
+        import_(other.store, document, **WHY)
+
+    assert other.store.snapshot("report").head is None
+
+
+@pytest.mark.parametrize("on_rewind", ["fail", "rewind", "rewind_keep", "ignore"])
+def test_consumer_above_its_upstream_reads_nothing_as_if_all_were_read(shop: Shop, other: Shop, on_rewind: str) -> None:
+    shop.put("a.txt", "a")
+    shop.run()
+    shop.run("report", upstream="copy")
+    old = export(shop.store, ["copy"])
+    shop.put("b.txt", "b")
+    shop.run()
+    shop.run("report", upstream="copy")
+    import_(other.store, export(shop.store, ["report"]), move=True, **WHY)
+    import_(other.store, old, move=True, **WHY)
+    other.runs_made = 100
+
+    if on_rewind in ("fail", "ignore"):
+        with pytest.raises(UpstreamRewoundError, match="up to run 2"):
+            other.run("report", upstream="copy", on_rewind=on_rewind)
+    else:
+        other.run("report", upstream="copy", on_rewind=on_rewind)
+        assert other.run()[0] == ["b"]
+        assert other.run("report", upstream="copy", on_rewind=on_rewind)[0] == ["b"]
+
+
+def test_run_that_planned_what_an_import_has_taken_back_does_not_commit(shop: Shop) -> None:
+    shop.put("a.txt", "a")
+    shop.run()
+    shop.run("report", upstream="copy")
+    old = export(shop.store, ["copy"])
+    shop.put("b.txt", "b")
+    shop.run()
+    report = shop.begin("report")
+    assert shop.copy(report, upstream="copy") == ["b"]
+    import_(shop.store, old, overwrite=True, **WHY)
+
+    with pytest.raises(SourceChangedError, match="an older state of upstream 'copy', at run 1, was brought back"):
+        report.commit()
+
+    report.abort("it was refused")
+    shop.put("d.txt", "d")
+    shop.run()
+    assert sorted(shop.run("report", upstream="copy")[0]) == ["b", "d"]
 
 
 def test_doctor_finds_nothing_in_what_was_imported(busy: Shop, other: Shop) -> None:
@@ -259,6 +326,22 @@ def test_import_that_died_between_jobs_is_finished_and_leaves_alone_what_is_whol
     import_(other.store, document, **WHY)
     assert [name for name, _ in other.store.jobs()] == ["copy", "lake.copy", "report"]
     assert other.store.head("copy").run_number == busy.store.head("copy").run_number + 1
+
+
+def test_import_that_died_before_the_names_of_a_job_is_finished_by_another(busy: Shop, other: Shop) -> None:
+    document = export(busy.store)
+
+    def dies(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(transition, "write_alias", dies)
+        with pytest.raises(KeyboardInterrupt):
+            import_(other.store, document, **WHY)
+
+    assert import_(other.store, document, **WHY).kept == ("copy", "report")
+
+    assert names_of(other.store, "copy") == ["copy", "lake.copy"]
 
 
 def test_import_that_died_half_way_is_no_lease_to_be_taken_away(busy: Shop, other: Shop) -> None:
