@@ -22,6 +22,7 @@ from airflow_bookmarks.core.backfill.pace import RUNS_LOOKED_AT, PastRun, expect
 from airflow_bookmarks.core.errors import (
     ChangedMeanwhileError,
     ChangeRefusedError,
+    CleanRefusedError,
     JobUnknownError,
     OptionError,
     StateCorruptError,
@@ -393,7 +394,11 @@ class _Planner:
         if is_there:
             return replace(step, preview=seen, stands=True)
         self._check_free(job, head)
-        doubts = tuple(dict.fromkeys(history.lost_by(kept)))
+        put_away = history.put_away_above(kept) if step.change.clean else ""
+        if put_away and not step.is_root:  # nobody has asked for this job to be cleaned
+            instead = f"Keep its output ('--keep {job}'), or leave it out ('--leave {job}')."
+            raise CleanRefusedError(job, put_away, instead)
+        doubts = tuple(dict.fromkeys([*history.lost_by(kept), *filter(None, [put_away])]))
         return replace(step, preview=seen, seconds=self._seconds(job, head, seen), doubts=doubts)
 
     def _head(self, job: str) -> Head:

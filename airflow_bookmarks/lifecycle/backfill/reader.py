@@ -8,11 +8,13 @@ went ahead by where it stands.
 from __future__ import annotations
 
 from functools import cached_property
+from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from airflow_bookmarks.core.errors import ChangeRefusedError
 from airflow_bookmarks.core.position import lowest_replayed
 from airflow_bookmarks.core.timeline import last_common_run, living_runs
+from airflow_bookmarks.lifecycle.history.rewind import input_put_away
 from airflow_bookmarks.sources.upstream.way_back import highest_read, newest_at_or_below, only_a_reset_fits
 from airflow_bookmarks.store.transitions.collection import collected_until
 
@@ -92,6 +94,10 @@ class ReaderHistory:
     def newest(self) -> int:
         """Return the number of the newest living run; 0: there is none."""
         return next((run.key.number for run in self._backwards()), 0)
+
+    def put_away_above(self, kept: int) -> str:
+        """Name a living run after `kept` whose input may be deleted or archived by now; empty where there is none."""
+        return input_put_away(takewhile(lambda run: run.key.number > kept, self._backwards()))
 
     def lost_by(self, kept: int) -> Iterator[str]:
         """Say what going back to a run takes with it that no figure of undone runs tells."""

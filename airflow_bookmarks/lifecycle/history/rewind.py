@@ -36,7 +36,7 @@ from airflow_bookmarks.store.transitions.collection import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from airflow_bookmarks.core.head import Head
     from airflow_bookmarks.core.rules.audit import AuditEvent
@@ -235,9 +235,9 @@ def _with_clean_along(history: HistorySnapshot, switch: TimelineSwitch, wanted: 
     undone = look_at_undone(history, switch).all_readable()
     if not undone:
         return switch
-    disposed = _disposed(undone)
-    if disposed:
-        raise RewindAlongRefusedError(job, wanted.upstream, wanted.target, disposed)
+    put_away = input_put_away(undone)
+    if put_away:
+        raise RewindAlongRefusedError(job, wanted.upstream, wanted.target, put_away)
     try:
         stays = overwritten_for_good(store, job, [*undone_before(history).runs, *undone])
         switch = with_clean(history, switch, stays=stays)
@@ -261,7 +261,7 @@ def _with_clean_along(history: HistorySnapshot, switch: TimelineSwitch, wanted: 
     return replace(switch, event={**switch.event, "files_to_clean": files_to_clean(switch), **elsewhere})
 
 
-def _disposed(undone: Sequence[Run]) -> str:
+def input_put_away(undone: Iterable[Run]) -> str:
     """Name the undone run that may have deleted or archived input that no later run reads again; else empty."""
     for run in undone:
         for ctx, entry in run.plans.items():

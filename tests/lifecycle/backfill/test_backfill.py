@@ -34,12 +34,14 @@ from airflow_bookmarks.lifecycle.changes.change import (
 from airflow_bookmarks.lifecycle.changes.naming import rename
 from airflow_bookmarks.lifecycle.maintenance.retention import collect
 from airflow_bookmarks.lifecycle.protocol.lease import LEASE_TIME
+from airflow_bookmarks.lifecycle.protocol.source_cleanup import Disposal
 from airflow_bookmarks.lifecycle.run.replay import ReplayRun
 from airflow_bookmarks.sinks.staging import Mode
+from airflow_bookmarks.sources.files.planner import FileSource
 from airflow_bookmarks.sources.upstream.source import UpstreamSource
 from airflow_bookmarks.store.bookmark_store import BookmarkStore
 from airflow_bookmarks.store.table import Update
-from tests.lifecycle.shop import Shop, unsound
+from tests.lifecycle.shop import FILES, Shop, unsound
 
 TERMS: dict[str, Any] = {"reason": "a bad delivery", "who": "ada"}
 
@@ -398,6 +400,29 @@ def test_reader_of_a_job_that_went_back_by_itself_is_taken(shop: Shop) -> None:
     made(shop, planned)
     all_run(shop, on_rewind="ignore")
     assert rows(shop, "clean", "report", "prices", "mail") == ONCE
+
+
+def test_reader_that_has_deleted_its_own_input_is_cleaned_only_if_it_is_asked_for(shop: Shop) -> None:
+    chain(shop)
+    own = shop.root / "own"
+    own.mkdir()
+    (own / "a.txt").write_text("a")
+    shop.put("last.txt", "last")
+    shop.run("clean")
+    run = shop.begin("report")
+    run.dispose("own", Disposal("delete"))
+    shop.copy(run, upstream="clean")
+    run.plan("own", FileSource(FILES, [str(own)]))
+    run.commit()
+    assert not list(own.iterdir())
+
+    assert "could not be made again" in (steps(plan(shop, clean=True))["report"].refused or "")
+
+    assert steps(plan(shop, clean=True, keep=["report"]))["report"].refused is None
+    assert steps(plan(shop, clean=False))["report"].refused is None
+    asked = steps(plan(shop, 1, "report", clean=True))["report"]
+    assert asked.refused is None
+    assert any("could not be made again" in doubt for doubt in asked.doubts)
 
 
 def test_clean_after_a_backfill_without_one_removes_what_readers_left(shop: Shop) -> None:
