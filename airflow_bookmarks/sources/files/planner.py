@@ -30,6 +30,7 @@ from airflow_bookmarks.core.selection.reason import (
     SETTLING,
     TOUCHED,
 )
+from airflow_bookmarks.core.selection.sequence import SequenceRule
 from airflow_bookmarks.core.text.instant import utc_now
 from airflow_bookmarks.files.filesystem import without_classes
 from airflow_bookmarks.files.opener import open_filesystem
@@ -457,10 +458,12 @@ class FileSource:
 
 
 def _check_listed(options: FileOptions, shard: VirtualShard | None, globs: Sequence[str]) -> None:
+    has_numbers = options.sequence is not None and not SequenceRule.of(options.sequence).is_by_path
     given = {
         "a pattern": bool(globs),
         "partition_filter, which goes by the names of folders": options.partition_filter is not None,
         "partition_time, which goes by the names of folders": options.partition_time is not None,
+        "gaps=True, which takes days from the names of folders": options.gaps is True and not has_numbers,
         "reread": options.reread is not None,
         "a sharded job": shard is not None,
     }

@@ -8,12 +8,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from airflow_bookmarks.core.errors import SourceError
+from airflow_bookmarks.core.errors import OptionError, SourceError
 from airflow_bookmarks.core.files.file_plan import FilePlan
+from airflow_bookmarks.core.files.listed_partitions import ListedPartitions
 from airflow_bookmarks.core.selection.partition import settle_types
 from airflow_bookmarks.files.local import LocalFileSystem
 from airflow_bookmarks.sources.files import commit
 from airflow_bookmarks.sources.files.commit import recheck_files
+from airflow_bookmarks.sources.files.options import FileOptions
 from airflow_bookmarks.sources.files.planner import FileSource
 from airflow_bookmarks.sources.files.scan import FolderScan, scan_folders
 from airflow_bookmarks.sources.files.scan_filter import ScanFilter, ScanRoot
@@ -91,3 +93,19 @@ def test_second_look_tells_what_changed_or_went(tmp_path: Path, monkeypatch: pyt
     assert set(recheck_files(FILES, plan).missing) == {f"{tmp_path}/b", f"{tmp_path}/e"}
     less = FilePlan(plan.files.take(np.arange(1)), plan.roots, plan.listed, plan.known)
     assert recheck_files(FILES, less).missing == ()
+
+
+@pytest.mark.parametrize("sequence", [None, "path"])
+def test_missing_days_are_not_looked_for_in_partitions_that_a_catalog_lists(
+    tmp_path: Path, sequence: str | None
+) -> None:
+    put(tmp_path, "a/1.csv", "a/3.csv")
+    listed = ListedPartitions({"day": "date"}, {f"{tmp_path}/a": ("2013-01-31",)})
+
+    with pytest.raises(OptionError, match=r"gaps=True.* Nothing was read or changed\. Leave it out"):
+        FileSource(FILES, [str(tmp_path)], FileOptions(gaps=True, sequence=sequence), listed=listed)
+
+    numbered = FileOptions(gaps=True, sequence=r"(?P<number>\d+)\.csv")
+    plan = FileSource(FILES, [str(tmp_path)], numbered, listed=listed).plan(PlanInput())
+    assert plan.seen is not None
+    assert plan.seen.missing == 1
