@@ -87,15 +87,18 @@ def watermark_of(key: KeyType, text: str) -> str | None:
 def moment_of(text: str) -> datetime | None:
     """Return the time that the text of a database means, in UTC where it names no zone; None where it means none.
 
+    A time that in UTC is not in the years 1 to 9999 is none.
+
     Example:
         >>> moment_of("2013-01-31 23:59:58+00"), moment_of("infinity"), moment_of("0000-00-00 00:00:00")
         (datetime.datetime(2013, 1, 31, 23, 59, 58, tzinfo=datetime.timezone.utc), None, None)
+        >>> moment_of("0001-01-01 00:00:00+14")
     """
     try:
         moment = datetime.fromisoformat(text)
-    except ValueError:
+        return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+    except (ValueError, OverflowError):
         return None
-    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
 
 
 _FORMS = {
@@ -141,8 +144,8 @@ def checked_value(text: str, key: KeyColumn) -> str:
 def _time_of(text: str, *, has_zone: bool) -> str | None:
     try:
         moment = datetime.fromisoformat(text)
-    except ValueError:
+        if (moment.tzinfo is not None) is not has_zone:
+            return None
+        return (moment.astimezone(UTC) if has_zone else moment).isoformat(" ", "microseconds")
+    except (ValueError, OverflowError):  # no time, or in UTC not in the years 1 to 9999
         return None
-    if (moment.tzinfo is not None) is not has_zone:
-        return None
-    return (moment.astimezone(UTC) if has_zone else moment).isoformat(" ", "microseconds")

@@ -46,14 +46,16 @@ class Start:
             return cls(is_now=value == _NOW)
         try:
             time = datetime.fromisoformat(value) if isinstance(value, str) else value
-        except ValueError:
-            time = None
-        if not isinstance(time, datetime) or time.tzinfo is None:
+            is_aware = isinstance(time, datetime) and time.tzinfo is not None
+            utc = time.astimezone(UTC) if is_aware else None
+        except (ValueError, OverflowError):  # no time, or in UTC not in the years 1 to 9999
+            utc = None
+        if utc is None:
             raise OptionError(
                 f"start={value!r}: expected 'beginning', 'now', or a time with a zone such as 2013-01-31T00:00:00Z. "
                 "Nothing was read or changed."
             )
-        return cls(time=time.astimezone(UTC))
+        return cls(time=utc)
 
     @property
     def text(self) -> str:

@@ -118,11 +118,12 @@ def _files_state(ctx: str, timestamps: Any) -> GlueFilesState:
 def _time(ctx: str, text: str) -> datetime:
     try:
         time = datetime.fromisoformat(text)
-    except ValueError:
-        time = None
-    if time is None or time.tzinfo is None:
+        utc = None if time.tzinfo is None else time.astimezone(UTC)
+    except (ValueError, OverflowError):  # no time, or in UTC not in the years 1 to 9999
+        utc = None
+    if utc is None:
         raise _malformed(f"context {ctx!r} has CURR_RUN_START_TIME={text!r}: expected a time with a zone")
-    return time.astimezone(UTC)
+    return utc
 
 
 def _malformed(what: str, then: str = "Ask Glue again: 'aws glue get-job-bookmark --job-name NAME'.") -> DocumentError:

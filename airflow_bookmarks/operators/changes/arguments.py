@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 from airflow_bookmarks.core.errors import OptionError
@@ -47,7 +47,7 @@ def version_of(job: str, value: Any) -> int | None:
 
 
 def time_of(value: datetime | str | None) -> datetime:
-    """Return a time with a zone, from ISO 8601.
+    """Return a time with a zone, from ISO 8601, in UTC.
 
     Raises:
         OptionError: it is no time, or has no zone.
@@ -55,14 +55,18 @@ def time_of(value: datetime | str | None) -> datetime:
     text = given("to_time", value)
     try:
         time = value if isinstance(value, datetime) else datetime.fromisoformat(text)
-    except ValueError as error:
-        raise OptionError(f"to_time={value!r} is no ISO 8601 time. Nothing was read or changed.") from error
+        utc = time if time.tzinfo is None else time.astimezone(UTC)
+    except (ValueError, OverflowError) as error:
+        raise OptionError(
+            f"to_time={value!r} is no ISO 8601 time of the years 1 to 9999 in UTC. Nothing was read or changed. Write "
+            "it as 2013-01-31T12:00:00Z."
+        ) from error
     if time.tzinfo is None:
         raise OptionError(
             f"to_time={value!r} is a time without a zone. Nothing was read or changed. Write it as "
             "2013-01-31T12:00:00Z."
         )
-    return time
+    return utc
 
 
 def names_of(contexts: Any) -> tuple[str, ...] | None:

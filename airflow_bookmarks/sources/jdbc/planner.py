@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass, replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
-from airflow_bookmarks.core.database.key import KeyType
+from airflow_bookmarks.core.database.key import KeyColumn, KeyType
 from airflow_bookmarks.core.database.windows.cut import cut_of
 from airflow_bookmarks.core.database.windows.trail import Trail
 from airflow_bookmarks.core.database.windows.window import (
@@ -316,15 +316,31 @@ class TablePlanner(TableEnds):
                 f"{self.label}: start={start.text!r}: {key.name} is no time. Nothing was read or changed."
             )
         if start.time is not None:
-            last = self._last(begin, start.time)
             # A row from before the start is none of this job's, however late it comes.
-            begin = replace(begin, trail=Trail(cut_of(start.time, key, self.options.zone), {}, (), ""))
+            trail = Trail(self._first_from(start.time, key), {}, (), "")
+            last = self._last(begin, start.time)
+            begin = replace(begin, trail=trail)
         else:
             last, _ = self._settled_end(begin)
             self._check_begins_now(last, table)
         if last is not None:
             skipped[BEFORE_START] = self._count(KeyWindow(None, last).condition(self.dialect, table))
         return replace(begin, mark=last)
+
+    def _first_from(self, time: datetime, key: KeyColumn) -> str:
+        """Return the first value of a time key that a row from the start on may have.
+
+        Raises:
+            OptionError: the clock of the zone shows no such time.
+        """
+        try:
+            return cut_of(time, key, self.options.zone)
+        except OverflowError as error:
+            raise OptionError(
+                f"{self.label}: start={time.isoformat()!r} is not in the years 1 to 9999 in the zone "
+                f"{self.options.zone}. Nothing was read or changed. Give a later or earlier start, or 'beginning' or "
+                "'now'."
+            ) from error
 
     def _check_begins_now(self, last: Mark | None, table: TableKeys) -> None:
         """Make sure that a job that begins now has a row to begin behind, if there is any.

@@ -463,6 +463,7 @@ def test_job_that_is_not_protected_is_changed_at_once(world: World) -> None:
         (lambda: BookmarkRewindOperator(**WHY, to_run=9), "no committed run '9'"),
         (lambda: BookmarkRewindOperator(**WHY, to_run=""), "its template gave nothing"),
         (lambda: BookmarkRewindOperator(**WHY, to_time="yesterday"), "no ISO 8601 time"),
+        (lambda: BookmarkRewindOperator(**WHY, to_time="0001-01-01T00:00:00+14:00"), "no ISO 8601 time"),
         (lambda: BookmarkRewindOperator(**WHY, to_time="2026-01-01T00:00:00"), "without a zone"),
         (lambda: BookmarkSetOperator(**WHY, ctx="raw", value="soon"), "soon"),
         (lambda: BookmarkUndoOperator(**WHY), "to take back"),

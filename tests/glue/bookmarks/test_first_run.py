@@ -282,6 +282,7 @@ MALFORMED: dict[str, tuple[Any, str]] = {
     "a band of years": (document(raw=state(HIGH_BAND="9" * 30)), "expected milliseconds"),
     "no time": (document(raw=state(CURR_RUN_START_TIME="")), "expected a time with a zone"),
     "a time without a zone": (document(raw=state(CURR_RUN_START_TIME="2024-10-28T01:32:45")), "with a zone"),
+    "a time that is none in UTC": (document(raw=state(CURR_RUN_START_TIME="0001-01-01T00:00:00+14:00")), "with a zone"),
     "a hash that is none": (document(raw=state(["xyz"])), "'xyz' in its INCLUDE_LIST"),
     "one of ours": (document(raw=state(WATERMARK="")), "of this package and not of Glue"),
 }

@@ -14,7 +14,7 @@ from airflow_bookmarks.core.option import Choice
 from airflow_bookmarks.core.rules.start import BEGINNING, Start
 from airflow_bookmarks.core.selection.listing import Listing
 from airflow_bookmarks.core.selection.reason import BEFORE_START
-from airflow_bookmarks.lifecycle.changes.change import reset
+from airflow_bookmarks.lifecycle.changes.change import reset, set_position
 from airflow_bookmarks.lifecycle.protocol.failpoint import Failpoint
 from airflow_bookmarks.lifecycle.protocol.lease import RunEnvironment
 from airflow_bookmarks.lifecycle.run.detached import DetachedRun
@@ -54,6 +54,16 @@ def test_start_is_a_word_or_a_time_with_a_zone_in_any_form() -> None:
 def test_any_other_start_is_refused(value: str | datetime) -> None:
     with pytest.raises(OptionError, match=r"expected 'beginning', 'now', or a time with a zone"):
         Start.of(value)
+
+
+@pytest.mark.parametrize("value", ["0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-14:00"])
+def test_time_that_is_none_in_utc_is_refused_as_start_and_as_value_of_a_set(shop: Shop, value: str) -> None:
+    shop.put("a.txt", "a")
+    shop.run()
+    with pytest.raises(OptionError, match=r"expected 'beginning', 'now', or a time with a zone"):
+        Start.of(value)
+    with pytest.raises(OptionError, match=r"neither 'now' nor a time"):
+        set_position(shop.store, "copy", "raw", value, reason="test", who="test")
 
 
 # ---- files

@@ -295,6 +295,13 @@ def test_job_that_begins_at_a_time_reads_that_and_later(shop: Shop) -> None:
     assert [key for _, key in found] == [2, 3]
 
 
+def test_start_that_the_clock_of_a_zone_never_shows_is_refused(shop: Shop) -> None:
+    shop.run("CREATE TABLE log (at date NOT NULL PRIMARY KEY)")
+    start = Start.of("9999-12-31T23:30:00Z")
+    with pytest.raises(OptionError, match=r"not in the years 1 to 9999 in the zone Europe/Berlin\. Nothing was read"):
+        shop.read(table="log", keys=["at"], zone="Europe/Berlin", start=start)
+
+
 # ---- a table that is not what it was
 
 

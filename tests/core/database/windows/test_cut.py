@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from airflow_bookmarks.core.database.key import KeyColumn, KeyType
+from airflow_bookmarks.core.database.key import KeyColumn, KeyType, checked_value, moment_of, watermark_of
 from airflow_bookmarks.core.database.windows.cut import cut_of
+from airflow_bookmarks.core.errors import OptionError
 
 ZONES = ("UTC", "Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "Asia/Kathmandu")
 MOMENTS = st.integers(0, 365 * 86_400 * 1_000_000).map(
@@ -65,3 +66,12 @@ def test_cut_is_never_more_than_some_hours_back(zone: str, moment: datetime) -> 
 def test_hour_that_comes_twice_is_final_after_the_second_time(moment: str, cut: str) -> None:
     at = datetime.fromisoformat(moment).replace(tzinfo=UTC)
     assert cut_of(at, KeyColumn("at", KeyType.LOCAL_TIME), "Europe/Berlin") == cut
+
+
+@pytest.mark.parametrize("text", ["0001-01-01 00:00:00+14:00", "9999-12-31 23:59:59-14:00"])
+def test_time_that_is_none_in_utc_is_no_value_of_a_key(text: str) -> None:
+    key = KeyColumn("at", KeyType.TIME)
+    assert moment_of(text) is None
+    assert watermark_of(key.type, text) is None
+    with pytest.raises(OptionError, match=r"is no value of at, a key of the type time\. Nothing was changed"):
+        checked_value(text, key)
