@@ -48,6 +48,19 @@ def check_run_id(run_id: str) -> str:
     return run_id
 
 
+def may_be_kept(run_id: str) -> bool:
+    r"""Whether a store may have an execution of that id, also by an earlier version: it has room in a key.
+
+    Example:
+        >>> may_be_kept("flights/manual/clean"), may_be_kept("ü" * 501), may_be_kept("\ud800")
+        (True, False, False)
+    """
+    try:
+        return len(run_id.encode()) <= _MAX_RUN_ID_BYTES
+    except UnicodeEncodeError:
+        return False
+
+
 def airflow_job_name(dag_id: str, task_id: str, map_index: int = -1) -> str:
     """Return the default name of a job that an Airflow task runs.
 

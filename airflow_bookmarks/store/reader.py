@@ -11,7 +11,7 @@ from airflow_bookmarks.core.errors import (
     StateCorruptError,
     TableLayoutError,
 )
-from airflow_bookmarks.core.job import check_name
+from airflow_bookmarks.core.job import check_name, may_be_kept
 from airflow_bookmarks.core.timeline import Ancestry
 from airflow_bookmarks.store.blobs import BlobStore
 from airflow_bookmarks.store.codec import item
@@ -143,7 +143,9 @@ class StateReader:
         return self._heads_or_damage(jobs[:half]) | self._heads_or_damage(jobs[half:])
 
     def execution(self, job: str, run_id: str) -> Execution | None:
-        """Return one execution; None if it never took the job."""
+        """Return one execution; None if it never took the job, as none did whose id has no room in a key."""
+        if not may_be_kept(run_id):
+            return None
         key = self.keys(job).execution(run_id)
         attributes = self.table.get([key]).get(key)
         return None if attributes is None else item.execution_of(run_id, attributes)

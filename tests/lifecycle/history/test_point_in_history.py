@@ -11,6 +11,8 @@ from airflow_bookmarks.core.order import NUMBER
 from airflow_bookmarks.core.position import Greatest
 from airflow_bookmarks.lifecycle.changes.change import rewind
 from airflow_bookmarks.lifecycle.history.point import resolve_point
+from airflow_bookmarks.lifecycle.inspect.difference import diff
+from airflow_bookmarks.lifecycle.inspect.runs import files_of
 from airflow_bookmarks.sources.files.planner import FileSource
 from airflow_bookmarks.store.bookmark_store import BookmarkStore
 from tests.lifecycle.shop import FILES, Shop
@@ -115,8 +117,17 @@ def test_several_contexts_have_to_be_told_apart(dated: Shop) -> None:
         ("yesterday", RunUnknownError, "no committed run 'yesterday'"),
         ("0", RunUnknownError, "reset"),
         ("9", RunUnknownError, "no committed run '9'"),
+        pytest.param("ü" * 1000, RunUnknownError, "no committed run 'üü", id="too-long-for-a-key"),
+        pytest.param("\ud800", RunUnknownError, "no committed run", id="no-utf8"),
     ],
 )
 def test_what_means_no_run_is_told(dated: Shop, text: str, error: type[Exception], said: str) -> None:
     with pytest.raises(error, match=said):
         number(dated, text)
+
+
+def test_text_with_no_room_in_a_key_names_no_run_to_compare_or_show(dated: Shop) -> None:
+    with pytest.raises(RunUnknownError, match="no committed run"):
+        diff(dated.store, "copy", "ü" * 1000, "1")
+    with pytest.raises(RunUnknownError, match="no committed run"):
+        files_of(dated.store, "copy", "ü" * 1000)
