@@ -309,6 +309,10 @@ class SourceMissingError(SourceError):
     """Raised when the path or upstream job of a source does not exist."""
 
 
+class FolderVanishedError(SourceError):
+    """Raised when a folder goes while the folder above it is listed: nobody knows what else is not listed."""
+
+
 class SourceChangedError(SourceError):
     """Raised when planned files changed or went before the commit."""
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import IO, TYPE_CHECKING, Protocol, runtime_checkable
 
-from airflow_bookmarks.core.errors import OptionError, SourceError
+from airflow_bookmarks.core.errors import FolderVanishedError, OptionError, SourceError
 from airflow_bookmarks.core.selection.glob import SIGNS
 from airflow_bookmarks.files.s3.settings import S3_SCHEMES
 
@@ -88,7 +88,8 @@ class FileSystem(Protocol):
             saw: is told now and then how many more entries the listing has seen.
 
         Raises:
-            SourceMissingError: there is nothing at `root`.
+            SourceMissingError: there is nothing at `root`. FolderVanishedError: `root` is there, and a folder below it
+                went before it was listed itself.
         """
         ...
 
@@ -189,6 +190,15 @@ def paths_and_patterns(files: FileSystem, paths: Sequence[str]) -> tuple[list[st
             names = [name for name in path[len(folder) :].split("/") if name]
             patterns.append("/".join([files.canonical(folder or "/").rstrip("/"), *names]))
     return named, patterns
+
+
+def vanished(root: str, error: FileNotFoundError) -> FolderVanishedError:
+    """Return the error of a listing of `root` in which a folder below it went."""
+    gone = " ".join(str(error).split())
+    return FolderVanishedError(
+        f"a folder below {root!r} went while it was listed ({gone}). Nothing was read or changed; what could be listed "
+        "is not taken for the whole. Run again: what is there then is listed anew."
+    )
 
 
 def store_of(path: str) -> str:

@@ -15,7 +15,7 @@ from airflow_bookmarks.core.errors import OptionError, SourceError, SourceMissin
 from airflow_bookmarks.core.selection.listing import FileInfo, Listing
 from airflow_bookmarks.core.selection.reason import HIDDEN
 from airflow_bookmarks.files.concurrency import Concurrency
-from airflow_bookmarks.files.filesystem import Listed, PathPatternError
+from airflow_bookmarks.files.filesystem import Listed, PathPatternError, vanished
 from airflow_bookmarks.files.input import is_hidden
 from airflow_bookmarks.files.local_listing import list_folder
 from airflow_bookmarks.files.private_file import make_private_folders, open_private
@@ -54,6 +54,8 @@ class LocalFileSystem:
                 return Listed(Listing.of([_info(root, status)]))
             return list_folder(root, recursive=recursive, enters=enters, saw=saw)
         except FileNotFoundError as error:
+            if os.path.exists(root):
+                raise vanished(root, error) from error
             raise SourceMissingError(
                 f"{root!r} does not exist (or went while it was listed). Nothing was read or changed. Check the "
                 "path; a folder that is only empty so far has to be there."

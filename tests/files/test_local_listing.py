@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import socket
 from collections import Counter
 from collections.abc import Sequence
@@ -12,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from airflow_bookmarks.core.errors import SourceError, SourceMissingError
+from airflow_bookmarks.core.errors import FolderVanishedError, SourceError, SourceMissingError
 from airflow_bookmarks.files import local_listing
 from airflow_bookmarks.files.filesystem import Listed
 from airflow_bookmarks.files.input import is_hidden
@@ -213,7 +214,7 @@ def test_file_that_goes_while_it_is_listed_was_not_there(tmp_path: Path, monkeyp
     assert list(listed.files) == FILES.stat(listed.files.paths)
 
 
-def test_folder_that_goes_while_it_is_listed_is_missing_and_not_empty(tmp_path: Path) -> None:
+def test_folder_that_goes_while_it_is_listed_is_an_error_and_not_empty(tmp_path: Path) -> None:
     put(tmp_path, "a", "x=1/b")
 
     def enters(folder: str) -> bool:
@@ -221,8 +222,19 @@ def test_folder_that_goes_while_it_is_listed_is_missing_and_not_empty(tmp_path: 
         (tmp_path / folder).rmdir()
         return True
 
-    with pytest.raises(SourceMissingError, match="went while it was listed"):
+    with pytest.raises(FolderVanishedError, match=r"went while it was listed \(.*x=1.*Run again"):
         FILES.list(str(tmp_path), enters=enters)
+
+
+def test_root_that_goes_while_it_is_listed_is_missing(tmp_path: Path) -> None:
+    put(tmp_path, "root/x=1/b")
+
+    def enters(folder: str) -> bool:
+        shutil.rmtree(tmp_path / "root")
+        return True
+
+    with pytest.raises(SourceMissingError, match="went while it was listed"):
+        FILES.list(f"{tmp_path}/root", enters=enters)
 
 
 # ---- pruned folders, and how far it is

@@ -17,11 +17,11 @@ from typing import IO, TYPE_CHECKING, Any, ClassVar, TypeVar, cast
 
 import numpy as np
 
-from airflow_bookmarks.core.errors import OptionError, SourceMissingError
+from airflow_bookmarks.core.errors import FolderVanishedError, OptionError, SourceMissingError
 from airflow_bookmarks.core.selection.listing import FileInfo, Listing
 from airflow_bookmarks.core.selection.reason import HIDDEN, SPECIAL
 from airflow_bookmarks.files.concurrency import Concurrency
-from airflow_bookmarks.files.filesystem import FileSystemError, Listed, PathPatternError
+from airflow_bookmarks.files.filesystem import FileSystemError, Listed, PathPatternError, vanished
 from airflow_bookmarks.files.input import Sieve, is_hidden
 
 if TYPE_CHECKING:
@@ -125,6 +125,8 @@ class HadoopFileSystem(ABC):
                     folders = walk.enter(folders)
                 return walk.listed()
             except FileNotFoundError as error:
+                if self._is_there(at):
+                    raise vanished(root, error) from error
                 raise SourceMissingError(
                     f"{root!r} does not exist (or went while it was listed). Nothing was read or changed. Check the "
                     "path; a folder that is only empty so far has to be there."
@@ -306,7 +308,7 @@ class HadoopFileSystem(ABC):
         """Turn a refusal into an error of this package that says what could not be done."""
         try:
             yield
-        except (FileSystemError, SourceMissingError, OptionError, FileNotFoundError):
+        except (FileSystemError, SourceMissingError, FolderVanishedError, OptionError, FileNotFoundError):
             raise
         except self._errors as error:
             raise FileSystemError(

@@ -19,7 +19,7 @@ from urllib.request import Request, urlopen
 import fsspec
 import pytest
 
-from airflow_bookmarks.core.errors import OptionError
+from airflow_bookmarks.core.errors import FolderVanishedError, OptionError, SourceMissingError
 from airflow_bookmarks.files.access import FileAccess, reached_by
 from airflow_bookmarks.files.filesystem import FileSystemError
 from airflow_bookmarks.files.hadoop.abfs import AbfsFileSystem
@@ -339,6 +339,21 @@ def test_publisher_that_sleeps_in_a_copy_by_disk_brings_no_replaced_file_back(mo
 
     assert not ground.files.move(path, ground.path("a.csv"))
     assert ground.files.stat([ground.path("a.csv")]) == [None]
+
+
+@pytest.mark.parametrize(
+    ("goes", "error"), [("x=1", FolderVanishedError), ("", SourceMissingError)], ids=["a-folder", "the-root"]
+)
+def test_folder_that_goes_while_it_is_listed_is_not_the_whole_root(goes: str, error: type[Exception]) -> None:
+    ground = MemoryGround(MemoryFileSystem(), f"memory://test/{uuid.uuid4().hex}")
+    ground.put_all("a.csv", "x=1/b.csv")
+
+    def enters(folder: str) -> bool:
+        fsspec.filesystem("memory").rm(ground.path(goes).removeprefix("memory:/").rstrip("/"), recursive=True)
+        return True
+
+    with pytest.raises(error, match="went while it was listed"):
+        ground.files.list(ground.root, enters=enters)
 
 
 def test_file_that_is_written_again_in_azure_replaces_the_former(monkeypatch: pytest.MonkeyPatch) -> None:

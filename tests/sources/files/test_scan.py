@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import shutil
+from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from airflow_bookmarks.core.errors import OptionError, SourceError
+from airflow_bookmarks.core.errors import FolderVanishedError, OptionError, SourceError
 from airflow_bookmarks.core.files.file_plan import FilePlan
 from airflow_bookmarks.core.files.listed_partitions import ListedPartitions
 from airflow_bookmarks.core.selection.partition import settle_types
+from airflow_bookmarks.files.filesystem import Listed
 from airflow_bookmarks.files.local import LocalFileSystem
 from airflow_bookmarks.sources.files import commit
-from airflow_bookmarks.sources.files.commit import recheck_files
+from airflow_bookmarks.sources.files.commit import recheck_by_listing, recheck_files
 from airflow_bookmarks.sources.files.options import FileOptions
 from airflow_bookmarks.sources.files.planner import FileSource
 from airflow_bookmarks.sources.files.scan import FolderScan, scan_folders
@@ -93,6 +97,52 @@ def test_second_look_tells_what_changed_or_went(tmp_path: Path, monkeypatch: pyt
     assert set(recheck_files(FILES, plan).missing) == {f"{tmp_path}/b", f"{tmp_path}/e"}
     less = FilePlan(plan.files.take(np.arange(1)), plan.roots, plan.listed, plan.known)
     assert recheck_files(FILES, less).missing == ()
+
+
+class Retention(LocalFileSystem):
+    """A file system in which a folder is removed after the folder above it was listed, and before it is itself."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__()
+        self.folder = folder
+
+    def list(
+        self,
+        root: str,
+        *,
+        recursive: bool = False,
+        enters: Callable[[str], bool] | None = None,
+        saw: Callable[[int], None] | None = None,
+    ) -> Listed:
+        def removes(folder: str) -> bool:
+            if f"{root}/{folder}" == str(self.folder):
+                shutil.rmtree(self.folder)
+            return enters is None or enters(folder)
+
+        return super().list(root, recursive=recursive, enters=removes, saw=saw)
+
+
+def test_old_folder_that_goes_during_the_second_look_changes_none_of_the_planned_files(tmp_path: Path) -> None:
+    put(tmp_path, "day=1/old", "day=2/a", "day=2/b")
+    whole = FileSource(FILES, [str(tmp_path)]).plan(PlanInput())
+    read_before = [row for row, path in enumerate(whole.files.paths) if "day=1" in path]
+    plan = replace(whole, files=whole.files.take(np.delete(np.arange(len(whole)), read_before)))
+    (tmp_path / "day=2/b").write_text("two\nrows\n")
+
+    seen = recheck_by_listing(Retention(tmp_path / "day=1"), plan, None)
+
+    assert seen.missing == (f"{tmp_path}/day=2/b",)
+
+
+def test_partition_that_goes_while_it_is_listed_leaves_no_other_for_empty(tmp_path: Path) -> None:
+    put(tmp_path, "1/a", "2/b")
+    listed = ListedPartitions({"day": "int"}, {f"{tmp_path}/1": ("1",), f"{tmp_path}/2": ("2",)})
+
+    with pytest.raises(FolderVanishedError, match="Run again"):
+        FileSource(Retention(tmp_path / "1"), [str(tmp_path)], listed=listed).plan(PlanInput())
+
+    plan = FileSource(FILES, [str(tmp_path)], listed=listed).plan(PlanInput())
+    assert (plan.files.paths, plan.skipped) == ([f"{tmp_path}/2/b"], {"empty_partitions": 1})
 
 
 @pytest.mark.parametrize("sequence", [None, "path"])
