@@ -213,8 +213,9 @@ class BookmarkedReader(ByFormat):
             window: read only the oldest window of this length, aligned to the clock in UTC, that has anything new by
                 file time. If several bounds are given, all of them apply.
             on_touch: what to do with a file whose time changed and whose etag did not (copied onto itself, restored):
-                "ignore" (default) leaves it alone and counts it as "touched", "reprocess" reads it again. Without etags
-                this can't be told from an overwrite: then `on_overwrite` decides, and "ignore" is an error.
+                "ignore" (default) leaves it alone and counts it as "touched", "reprocess" reads it again, which is the
+                default where `on_published` puts files away. Without etags this can't be told from an overwrite: then
+                `on_overwrite` decides, and "ignore" is an error.
             sequence: the order in which files are read, and the watermark: a regular expression with one named group,
                 such as "part-(?P<seq>[0-9]+)", searched in the path below the loaded one; or "path". Digits are
                 compared as a number, so 9 comes before 10. A file that arrives later is read even if its number is

@@ -17,7 +17,7 @@ LATE = "late"  # older than the newest file that was read by more than `late_aft
 EXPIRED = "expired"  # older than the ledger remembers under `late_after`: read long ago, or very late
 SETTLING = "settling"  # too young; the next run looks again
 UNMATCHED = "unmatched"  # its name does not match `sequence`, and on_unmatched="skip"; read once the expression fits it
-TOUCHED = "touched"  # read before, the same etag with another time now, and not on_touch="reprocess"
+TOUCHED = "touched"  # read before, the same etag with another time now, and on_touch says so
 OVER_BOUND = "over_bound"  # more than `max_files`, `max_bytes` or `window`, or one frame, takes; the next run reads it
 OVERWRITTEN = "overwritten"  # read before, another version now, and on_overwrite="ignore"
 QUARANTINED = "quarantined"  # this version of it can't be parsed; read when its context is set to "retry:..."

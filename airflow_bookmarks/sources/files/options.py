@@ -42,8 +42,9 @@ class FileOptions:
             anything in a first run; a file dated in the future does not count as the newest.
         settle: files younger than this when the listing begins are left to a later run.
         on_touch: a file whose etag is the same and whose time is another (copied onto itself, restored) is left alone
-            ("ignore", counted) or read again ("reprocess"). Default: "ignore". A store without etags can't tell it from
-            an overwrite: there `on_overwrite` decides, and "ignore" is refused when the source is planned.
+            ("ignore", counted) or read again ("reprocess"). Default: "ignore"; where read files are put away
+            (`empties`), "reprocess", unless `on_overwrite` is "ignore". A store without etags can't tell it from an
+            overwrite: there `on_overwrite` decides, and "ignore" is refused when the source is planned.
         sequence: the order of reading, and the watermark: a regular expression with one named group, searched in the
             path below the root (`core.selection.sequence`), or "path". Default: by time.
         on_unmatched: a file that is to be read and does not match `sequence` stops the run ("error") or is left out
@@ -178,6 +179,17 @@ class FileOptions:
                 "several shards, each of which replaces what the others wrote. Nothing was read or changed. Use "
                 "reread='partition' with shard_by='partition', or don't shard the job."
             )
+
+    @property
+    def reads_touched(self) -> bool:
+        """Whether a file whose time alone is another is read again.
+
+        Where the job puts away what it has read, what lies there under a known name is a new delivery, even if it is
+        equal: left alone, it would never be read, nor put away.
+        """
+        if self.on_touch is None:
+            return self.empties and self.on_overwrite != "ignore"
+        return self.on_touch == "reprocess"
 
     @property
     def late_after_ms(self) -> int | None:

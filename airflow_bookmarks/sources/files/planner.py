@@ -302,7 +302,7 @@ class FileSource:
     ) -> Selection:
         """Choose from what is new or changed; each rule leaves files out under a reason of its own."""
         is_new, is_changed = verdicts == Known.NEW, verdicts == Known.CHANGED
-        is_again = is_touched if self._options.on_touch == "reprocess" else np.zeros(len(listing), np.bool_)
+        is_again = is_touched if self._options.reads_touched else np.zeros(len(listing), np.bool_)
         is_asked = is_new | is_changed | is_again
         # One of a group may be read again though it is known, unless it was found since that it can't be parsed.
         is_held = _held(ledger, listing, is_asked if self._options.reread is None else np.ones_like(is_asked))

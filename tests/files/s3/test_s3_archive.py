@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -78,6 +79,18 @@ def test_files_are_archived_by_copies_in_the_bucket(shop: Shop, ground: S3Ground
     run(shop, ground, Disposal("archive", ground.path("done")))
 
     assert names(ground) == ["done/a.csv", "done/run-2.2.copy.a.csv"]
+
+
+def test_equal_file_that_is_delivered_again_is_read_and_deleted_again(shop: Shop, ground: S3Ground) -> None:
+    ground.put_all("raw/orders.csv", "other.csv")
+    run(shop, ground, Disposal("delete"))
+    time.sleep(1.1)  # S3 tells times in seconds
+    ground.put("raw/orders.csv")
+
+    (seen,) = pending(shop.store, "copy").contexts
+    assert seen.files == 1
+    assert run(shop, ground, Disposal("delete")) == ["orders.csv"]
+    assert names(ground) == ["other.csv"]
 
 
 def test_copy_whose_source_was_left_is_not_archived_twice(shop: Shop, ground: S3Ground) -> None:

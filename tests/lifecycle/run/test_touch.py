@@ -83,6 +83,26 @@ def test_touched_file_is_read_again_though_overwrites_are_refused(shop: Shop, s3
     assert run(shop, s3, on_touch="reprocess", on_overwrite="error")[0] == ["a.csv"]
 
 
+def test_file_that_comes_again_where_read_files_are_put_away_is_read(shop: Shop, s3: StandIn) -> None:
+    s3.hold(["raw/a.csv", "raw/left.csv"], NEW_YEAR)
+    run(shop, s3, empties=True)
+    s3.hold(["raw/a.csv"], LATER)
+    names, summary = run(shop, s3, empties=True)
+    assert (names, counts(summary)) == (["a.csv"], (2, 1, {}))
+    assert run(shop, s3, empties=True)[0] == []
+
+
+@pytest.mark.parametrize("given", [{"on_touch": "ignore"}, {"on_overwrite": "ignore"}])
+def test_file_that_comes_again_is_left_where_the_options_leave_known_names_alone(
+    shop: Shop, s3: StandIn, given: dict[str, Any]
+) -> None:
+    s3.hold(["raw/a.csv"], NEW_YEAR)
+    run(shop, s3, empties=True, **given)
+    s3.hold(["raw/a.csv"], LATER)
+    names, summary = run(shop, s3, empties=True, **given)
+    assert (names, counts(summary)) == ([], (1, 0, {"touched": 1}))
+
+
 def test_touched_file_goes_by_its_sequence_when_it_is_read_again(shop: Shop, s3: StandIn) -> None:
     options = {"on_touch": "reprocess", "sequence": r"(?P<seq>\d+)"}
     s3.hold(["raw/1.csv", "raw/2.csv", "raw/10.csv"], NEW_YEAR)
