@@ -4,6 +4,8 @@ The ledger knows paths by 64 bits, so it is asked by the old path of each file t
 
     new path   s3://b/y/day=1/c.csv     listed
     old path   s3://a/x/day=1/c.csv     known to the ledger?  with the same etag, or the same size?
+
+Its quarantine and what was let out of it are kept by whole paths: these are spelled anew.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ import numpy as np
 
 from airflow_bookmarks.core.errors import OptionError
 from airflow_bookmarks.core.ledger.file_ledger import Known, Ledger
+from airflow_bookmarks.core.ledger.quarantine import Quarantine, QuarantinedFile
 from airflow_bookmarks.core.ledger.segment import Segment, bare_name, scheme_of
 from airflow_bookmarks.core.option import check_choice
 from airflow_bookmarks.core.order import TIME
@@ -87,6 +90,7 @@ def relocated(
 
     Raises:
         OptionError: there are such files, and nobody said what they count as. SourceError: a root can't be listed.
+        QuarantineFullError: the new paths of quarantined files have no room in the position.
     """
     if unverified is not None:
         check_choice("unverified", unverified, Unverified)
@@ -94,9 +98,14 @@ def relocated(
     parts = [open_filesystem(root).list(root, recursive=True).files for root in roots]
     listing = Listing.joined(parts) if parts else Listing.of([])
     rows = match_moved(ledger, listing, old, new, sizes)
-    counts = {name: int(np.count_nonzero(which)) for name, which in rows.items()}
+    held = held_after_move(ledger, listing, old, new)
+    is_held = np.zeros(len(listing), np.bool_)
+    is_held[list(held)] = True
+    unread = {name: which & ~is_held for name, which in rows.items() if name != "same"}
+    counted = {"same": rows["same"] | is_held, **unread}
+    counts = {name: int(np.count_nonzero(which)) for name, which in counted.items()}
     if counts["unverified"] and unverified is None:
-        first = listing.paths[int(np.argmax(rows["unverified"]))]
+        first = listing.paths[int(np.argmax(unread["unverified"]))]
         raise OptionError(
             f"{counts['unverified']} file(s) can't be compared with what was read below {old!r}, the first: {first!r} "
             "(one of the stores has no etags and the plans with the sizes are collected, or the bookmark forgets old "
@@ -104,10 +113,14 @@ def relocated(
             "read or changed. Say what they count as, by the verb relocate: --unverified read (they are never read "
             "here) or --unverified new (those that were read come twice)."
         )
-    is_read = rows["same"] | rows["unverified"] if unverified == "read" else rows["same"]
+    is_read = rows["same"] | unread["unverified"] if unverified == "read" else rows["same"]
     after = ledger.add(listing.take(np.flatnonzero(is_read)), among=listing)
     changed = listing.take(np.flatnonzero(rows["changed"]))
     after = after.with_other_versions(changed, _as_before(changed, old, new))
+    moves = ((old, new),)
+    elsewhere = [file for file in ledger.quarantine if moved_path(file.path, moves) == file.path]
+    let_out = frozenset(bare_name(moved_path(path, moves)) for path in ledger.let_out)
+    after = replace(after, quarantine=Quarantine().add([*elsewhere, *held.values()]), let_out=let_out)
     newest = None if after.newest_ms is None else to_text(instant(after.newest_ms))
     sequence = found.file_metadata.sequence
     watermark = newest if sequence is None else found.watermark
@@ -153,6 +166,25 @@ def match_moved(
         "new": ~has_entry & ~unverified,
         "unverified": unverified,
     }
+
+
+def held_after_move(ledger: Ledger, listing: Listing, old: str, new: str) -> dict[int, QuarantinedFile]:
+    """Return by row the quarantined files that lie below the new root as they were, with records of what is there.
+
+    By etag where both stores have one, else by size. Of one that changed or went the record is left out: what comes in
+    its place is read as any new file.
+    """
+    records = {bare_name(file.path): file for file in ledger.quarantine}
+    has_etags = scheme_of(old) in _ETAG_SCHEMES and listing.etags is not None
+    held: dict[int, QuarantinedFile] = {}
+    for row, path in enumerate(_as_before(listing, old, new).paths if records else ()):
+        record = records.get(bare_name(path))
+        if record is None:
+            continue
+        file = listing.file(row)
+        if record.version == file.version if has_etags else record.size_bytes == file.size_bytes:
+            held[row] = replace(record, path=file.path, version=file.version, modified_ms=file.modified_ms)
+    return held
 
 
 def _as_before(listing: Listing, old: str, new: str) -> Listing:

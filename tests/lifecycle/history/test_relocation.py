@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 
 from airflow_bookmarks.core.errors import JobBusyError, OptionError, OverwrittenError, SourceSwitchedError
 from airflow_bookmarks.core.ledger.file_ledger import Ledger
+from airflow_bookmarks.core.ledger.quarantine import Quarantine, QuarantinedFile
 from airflow_bookmarks.core.selection.listing import FileInfo, Listing
 from airflow_bookmarks.lifecycle.changes.change import Change, relocate, rewind, set_position, undo
 from airflow_bookmarks.lifecycle.changes.preview import preview
@@ -19,7 +21,7 @@ from airflow_bookmarks.lifecycle.maintenance.doctor import examine
 from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
 from airflow_bookmarks.sources.files.options import FileOptions
 from airflow_bookmarks.sources.files.planner import FileSource
-from airflow_bookmarks.sources.relocation import match_moved
+from airflow_bookmarks.sources.relocation import held_after_move, match_moved
 from tests.lifecycle.shop import FILES, Shop
 
 REASON: dict[str, Any] = {"reason": "test", "who": "test"}
@@ -205,6 +207,44 @@ def test_error_of_a_switched_source_names_the_ways_that_work(shop: Shop) -> None
     run.abort("a test")
 
 
+# ---- quarantine
+
+
+def with_quarantine(shop: Shop) -> Path:
+    """Read one file and set three aside, one of them released since; move their folder, with times of its own."""
+    for name in ("day=1/good.csv", "day=1/bad.csv", "day=2/worse.csv", "day=2/released.csv"):
+        shop.put(name, name)
+    run = shop.begin()
+    plan = run.plan("raw", FileSource(FILES, [str(shop.raw)]))
+    run.quarantine("raw", {path: "three columns" for path in plan.files.paths if "good" not in path})
+    run.commit()
+    set_position(shop.store, "copy", "raw", f"retry:{shop.raw}/day=2/released.csv", **REASON)
+    moved = shop.root / "moved"
+    shutil.copytree(shop.raw, moved, copy_function=shutil.copyfile)
+    shutil.rmtree(shop.raw)
+    return moved
+
+
+@pytest.mark.parametrize("is_by_verb", [True, False])
+def test_quarantined_file_that_moved_is_not_read(shop: Shop, is_by_verb: bool) -> None:
+    moved = with_quarantine(shop)
+    given: dict[str, Any] = {"moved_from": str(shop.raw)}
+    if is_by_verb:
+        relocate(shop.store, "copy", "raw", str(shop.raw), str(moved), **REASON)
+        given = {}
+    assert read(shop, moved, **given) == ["released.csv"]
+    assert shop.store.head("copy").contexts["raw"].set_aside == 2
+
+
+def test_quarantined_file_that_changed_on_its_way_is_read_and_its_record_goes(shop: Shop) -> None:
+    moved = with_quarantine(shop)
+    put(moved, "day=1/bad.csv", "what can be parsed now")
+    (moved / "day=2/worse.csv").unlink()
+    relocate(shop.store, "copy", "raw", str(shop.raw), str(moved), **REASON)
+    assert read(shop, moved) == ["bad.csv", "released.csv"]
+    assert shop.store.head("copy").contexts["raw"].set_aside == 0
+
+
 # ---- what counts as the same
 
 
@@ -238,6 +278,20 @@ def test_size_from_kept_plans_decides_where_the_new_store_has_no_etags() -> None
     assert {name: np.flatnonzero(rows).tolist() for name, rows in found.items()} == {
         "same": [0], "changed": [1], "new": [], "unverified": [2],
     }  # fmt: skip
+
+
+def test_quarantined_version_is_known_by_its_etag_where_both_have_one_and_else_by_its_size() -> None:
+    old = [FileInfo("s3://old/raw/a", 5, 1_000, "x"), FileInfo("s3://old/raw/b", 5, 1_000, "y")]
+    bad = Quarantine().add(QuarantinedFile.of(file, "three columns", 1) for file in old)
+    ledger = replace(Ledger.empty(), quarantine=bad)
+
+    in_s3 = [FileInfo("s3a://new/raw/a", 5, 9_000, "x"), FileInfo("s3a://new/raw/b", 5, 9_000, "y-2")]
+    held = held_after_move(ledger, listed(*in_s3), "s3://old/raw", "s3://new/raw")
+    assert {row: (file.path, file.version) for row, file in held.items()} == {0: ("s3a://new/raw/a", "x")}
+
+    on_disk = [FileInfo("/new/raw/a", 5, 9_000), FileInfo("/new/raw/b", 6, 9_000)]
+    held = held_after_move(ledger, listed(*on_disk), "s3://old/raw", "/new/raw")
+    assert {row: (file.path, file.version) for row, file in held.items()} == {0: ("/new/raw/a", "5-9000")}
 
 
 def test_file_without_an_entry_is_not_verifiable_where_the_ledger_forgets() -> None:
