@@ -571,7 +571,8 @@ class BookmarkHook(BaseHook):
         """Say what a run counts as that has landed in some of its tables only; the next run acts on it.
 
         Raises:
-            ChangeRefusedError: no run of that number waits for it. OptionError: no reason. ChangedMeanwhileError.
+            ChangeRefusedError: no run of that number waits for it. OptionError: no reason. JobBusyError: a run holds
+                the job. ChangedMeanwhileError.
         """
         from airflow_bookmarks.lifecycle.changes.settle import settle
 

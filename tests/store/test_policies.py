@@ -180,6 +180,13 @@ def a_half_landed_run(world: World) -> None:
     be_told(world, a_dead_driver_between_tables(world))
 
 
+def an_expired_lease_over_it(world: World) -> None:
+    """Leave the same under the lease of one more driver, which has died as well."""
+    a_half_landed_run(world)
+    identity, seen = RunIdentity("copy/dead", 3), world.shop.store.snapshot("copy", "copy/dead")
+    world.shop.store.take("copy", identity, seen, timedelta(0))
+
+
 def a_dead_driver_between_tables(world: World) -> RowTables:
     a_new_file(world)
     tables = RowTables(world.folder)
@@ -442,6 +449,10 @@ STARTING_A_LINE: dict[str, tuple[Prepare, Verb]] = {
 CHANGING: dict[str, tuple[Prepare, Verb]] = STARTING_A_LINE | {
     "unlock": (a_dead_driver, cli("unlock copy --reason test")),
     "settle": (a_half_landed_run, cli("settle copy --run 3 --as committed --yes --reason test")),
+    "settle under an expired lease": (
+        an_expired_lease_over_it,
+        cli("settle copy --run 3 --as committed --yes --reason test"),
+    ),
     "protect": (nothing, protect),
     "unprotect": (protect, cli("unprotect copy --reason test")),
     "reset --request": (protect, cli("reset copy --request --reason test")),

@@ -9,7 +9,9 @@ from airflow_bookmarks.core.errors import ChangedMeanwhileError, ChangeRefusedEr
 from airflow_bookmarks.core.option import Settlement, check_choice
 from airflow_bookmarks.core.rules.audit import check_reason, check_who
 from airflow_bookmarks.core.text.identity import signed
+from airflow_bookmarks.lifecycle.changes.change import check_free
 from airflow_bookmarks.lifecycle.protocol.partial import in_words, landed_in, with_settlement
+from airflow_bookmarks.store.transitions.importing import check_unclaimed
 from airflow_bookmarks.store.transitions.naming import resolve_name
 
 if TYPE_CHECKING:
@@ -50,7 +52,8 @@ def settle(
 ) -> dict[str, Any]:
     """Say what a run counts as that has landed in some of its tables only; the next run of the job acts on it.
 
-    Nothing but the record of that run changes. Until the next run begins, it can be said anew.
+    Nothing but the record of that run changes; a driver whose lease has expired is fenced. Until the next run begins,
+    it can be said anew.
 
     Args:
         number: the number of that run, as its error says it.
@@ -60,7 +63,8 @@ def settle(
 
     Raises:
         OptionError: no reason, or another `settled_as`. ChangeRefusedError: no run of that number waits for it.
-        ChangedMeanwhileError: a run has settled it meanwhile. Nothing was changed.
+        JobBusyError: a run holds the job, and acts on what was decided before it began.
+        ChangedMeanwhileError: a run has begun meanwhile, or the job was changed. Nothing was changed.
     """
     check_choice("settled_as", settled_as, Settlement)
     check_reason("settle", reason)
@@ -74,12 +78,14 @@ def settle(
             f"job {job!r}: run {number} is not known to have landed in some of its tables only; {known}. Nothing was "
             "changed. Only a run of the job looks, and stops with PartlyLandedError if it finds one: run the job first."
         )
+    check_unclaimed(job, head)
+    check_free(store, job, head, force=False)
     event: AuditEvent = {"kind": "settle", **signed(who), "why": reason, "run": str(run.key)}
     event["value"] = settled_as
     if not store.settle(job, head, run, with_settlement(run, settled_as), event):
         raise ChangedMeanwhileError(
-            f"job {job!r}: another run has begun meanwhile, and has settled run {number} or found it whole. Nothing "
-            "was changed. Look at the job again."
+            f"job {job!r} moved while run {number} was to be settled: another run has begun, or the job was changed. "
+            "Nothing was changed. Look at the job again once that run has ended."
         )
     return {"job": job, "change": "settle", "run": number, "settled_as": settled_as}
 

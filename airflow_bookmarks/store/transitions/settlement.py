@@ -3,7 +3,7 @@
 abandon   check fence | RUN ABANDONED
 adopt     check fence | the old RUN ABANDONED | a RUN of one's own that carries it on
 note      check fence | RUN with what was seen of its outputs
-settle    RUN with what a person has decided, while it is open | EVENT
+settle    HEAD: nobody holds it, or its holder is fenced | RUN with what a person has decided, while it is open | EVENT
 """
 
 from __future__ import annotations
@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING
 
 from airflow_bookmarks.core.errors import ConditionFailedError
 from airflow_bookmarks.core.run import RunState
+from airflow_bookmarks.core.text.instant import to_text
 from airflow_bookmarks.store.codec import item
-from airflow_bookmarks.store.table import Attributes, Check, Equals, Exists, Missing, Operation, Put, Update
+from airflow_bookmarks.store.table import Attributes, Check, Equals, Exists, Lacks, Missing, Operation, Put, Update
 from airflow_bookmarks.store.transitions.base import LeaseGrant, Transitions, stamped, transact_once
 
 if TYPE_CHECKING:
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     from airflow_bookmarks.core.head import Head
     from airflow_bookmarks.core.rules.audit import AuditEvent
     from airflow_bookmarks.core.run import OutputEntry, Run
+    from airflow_bookmarks.store.codec.item import Keys
+    from airflow_bookmarks.store.table import Condition
 
 
 class SettlementStore(Transitions):
@@ -93,15 +96,29 @@ class SettlementStore(Transitions):
         self._held(grant, operations, f"note what has landed of run {run.key}")
 
     def settle(self, job: str, head: Head, run: Run, outputs: Mapping[str, OutputEntry], event: AuditEvent) -> bool:
-        """Store with an open run what a person has decided; False if it is not open any more, or the job moved on."""
+        """Store with an open run what a person has decided; False if it is not open any more, or the job moved on.
+
+        No driver works on the run by then: none has begun since `head` was read, and if `head` has a lease, which has
+        expired, its holder is fenced.
+        """
         keys = self.keys(job)
         trace = keys.event(self.new_id())
         operations: list[Operation] = [
-            Check(keys.head, [Equals("version", head.version)]),
+            _without_driver(keys, head),
             Update(keys.run(run.key), set=_attributes(outputs), conditions=[Equals("state", run.state.value)]),
             Put(trace, stamped(self, head, event), [Missing()]),
         ]
         return transact_once(self, trace, operations)
+
+
+def _without_driver(keys: Keys, head: Head) -> Operation:
+    # A begin moves the fence and no version, and its recovery goes by the outputs as it has read them: a decision that
+    # came after that would be overwritten, or not be looked at. The holder of an expired lease may be at it still.
+    unmoved: list[Condition] = [Equals("version", head.version), Equals("fence", head.fence)]
+    if head.lease is None:
+        return Check(keys.head, [*unmoved, Lacks("lease_nonce")])
+    unmoved += [Equals("lease_nonce", head.lease.nonce), Equals("lease_until", to_text(head.lease.expires_at))]
+    return Update(keys.head, set={"fence": head.fence + 1}, remove=item.LEASE_ATTRIBUTES, conditions=unmoved)
 
 
 def _attributes(outputs: Mapping[str, OutputEntry]) -> Attributes:

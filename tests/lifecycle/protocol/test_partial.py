@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from airflow_bookmarks.core.errors import (
     ChangedMeanwhileError,
     ChangeRefusedError,
     FencedError,
+    JobBusyError,
     MisuseError,
     OptionError,
     PartlyLandedError,
@@ -26,7 +28,7 @@ from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
 from airflow_bookmarks.sinks.registry import SINKS
 from airflow_bookmarks.sinks.staging import Staged, StagingRequest
 from airflow_bookmarks.sources.files.planner import FileSource
-from airflow_bookmarks.store.bookmark_store import BookmarkStore
+from airflow_bookmarks.store.bookmark_store import BookmarkStore, LeaseGrant
 from tests.lifecycle.rows import RowTables
 from tests.lifecycle.shop import FILES, Shop
 
@@ -271,6 +273,68 @@ def test_decision_that_comes_after_the_next_run_has_settled_it_changes_nothing(
     with pytest.raises(ChangedMeanwhileError):
         decide(shop, "given-up")
     assert shop.store.head("copy").run_number == 1
+
+
+def take(shop: Shop, attempt: int, lease_time: timedelta) -> LeaseGrant:
+    grant = shop.store.take("copy", RunIdentity("task", attempt), shop.store.snapshot("copy", "task"), lease_time)
+    assert grant is not None
+    return grant
+
+
+@pytest.mark.parametrize("step", ["note_outputs", "adopt"])
+def test_decision_is_refused_while_a_run_that_has_begun_acts_on_what_was_said_before(
+    shop: Shop, tables: RowTables, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    half_landed(shop, tables)
+    asked(shop, tables)
+    if step == "adopt":
+        decide(shop, "committed")
+    do = getattr(BookmarkStore, step)
+
+    def after_a_word(*given: Any) -> Any:
+        with pytest.raises(JobBusyError):
+            decide(shop, "given-up")
+        return do(*given)
+
+    monkeypatch.setattr(BookmarkStore, step, after_a_word)
+    if step == "adopt":
+        assert finish(shop, tables, begin(shop, tables, 3)) == []
+        return
+    asked(shop, tables, 3)
+    assert decide(shop, "given-up")["settled_as"] == "given-up"
+
+
+def test_decision_that_comes_while_a_run_begins_changes_nothing(
+    shop: Shop, tables: RowTables, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    half_landed(shop, tables)
+    asked(shop, tables)
+    store_decision = BookmarkStore.settle
+
+    def after_a_begin(*given: Any) -> bool:
+        take(shop, 3, shop.environment.lease_time)
+        return store_decision(*given)
+
+    monkeypatch.setattr(BookmarkStore, "settle", after_a_begin)
+    with pytest.raises(ChangedMeanwhileError, match="another run has begun"):
+        decide(shop, "committed")
+    found = find_partly_landed(shop.store, "copy")
+    assert found is not None
+    assert found.settled_as is None
+
+
+def test_driver_whose_lease_has_expired_acts_on_no_decision_any_more(shop: Shop, tables: RowTables) -> None:
+    half_landed(shop, tables)
+    asked(shop, tables)
+    decide(shop, "committed")
+    slow = take(shop, 3, timedelta(0))
+    (run,) = shop.store.open_runs("copy", shop.store.head("copy"))
+
+    decide(shop, "given-up")
+
+    with pytest.raises(FencedError):
+        shop.store.adopt(slow, run)
+    assert finish(shop, tables, begin(shop, tables, 4)) == ["a"]
 
 
 def test_another_output_is_refused_once_outputs_that_commit_by_themselves_are_placed(
