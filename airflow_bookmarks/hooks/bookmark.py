@@ -696,7 +696,7 @@ def _terms(
 ) -> ChangeAudit:
     """Return the arguments as the terms of a change, signed by the caller of the hook.
 
-    By names, so that a misspelt one is an error, and nobody says `approved` of a change of his own.
+    By names, so that a misspelt one is an error, and nobody names a request for a change of his own.
     """
     return {"reason": reason, "force": force, "expected_version": expected_version, "who": who or _who()}
 

@@ -24,14 +24,15 @@ class ChangeAudit(TypedDict, total=False):
         who: who asks for it; required.
         force: also under a lease: the run that holds it is fenced. Default: refused.
         expected_version: refuse if the head has another version by now. Default None: any.
-        approved: a second person has approved it (see `lifecycle.changes.approval`); a protected job needs that.
+        request_id: of the approved request that it carries out (see `lifecycle.changes.approval`), which counts as done
+            with it; a protected job needs one.
     """
 
     reason: Required[str]
     who: Required[str]
     force: bool
     expected_version: int | None
-    approved: bool
+    request_id: str | None
 
 
 def check_reason(what: str, reason: str) -> None:

@@ -345,9 +345,8 @@ def _carry_out(store: BookmarkStore, asked: Request, who: Identity, force: bool)
         )
     make = make_deletion if change.kind == "delete" else apply
     why = escaped(asked.why)  # an earlier version accepted any reason
-    changed = make(store, job, change, reason=why, who=by, force=force, expected_version=asked.version, approved=True)
-    # If this process ends before the note, the request shows as void, which is true too: the version moved.
-    transition.note_done(store, job, asked.id)
+    version, request_id = asked.version, asked.id
+    changed = make(store, job, change, reason=why, who=by, force=force, expected_version=version, request_id=request_id)
     return changed.as_dict()
 
 

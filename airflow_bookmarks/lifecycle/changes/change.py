@@ -51,6 +51,7 @@ from airflow_bookmarks.lifecycle.history.timeline_switch import (
 )
 from airflow_bookmarks.lifecycle.state.positions import ContextReader
 from airflow_bookmarks.sources.registry import position_at
+from airflow_bookmarks.store.transitions.approval import check_approved
 from airflow_bookmarks.store.transitions.collection import collection_check
 from airflow_bookmarks.store.transitions.importing import check_unclaimed
 from airflow_bookmarks.store.transitions.naming import resolve_name
@@ -202,7 +203,7 @@ def reset(
     Args:
         clean: also remove exactly what the undone runs published; the next run does it. It can't be undone.
         contexts: only these contexts, without undoing a run; default: all.
-        terms: reason, who, force, expected_version, approved: see `ChangeAudit`.
+        terms: reason, who, force, expected_version, request_id: see `ChangeAudit`.
 
     Raises:
         OptionError: no reason. JobUnknownError. JobBusyError: a run holds the lease. ChangedMeanwhileError.
@@ -354,7 +355,7 @@ def apply(
     who: str,
     force: bool = False,
     expected_version: int | None = None,
-    approved: bool = False,
+    request_id: str | None = None,
 ) -> ChangeOutcome:
     """Make a change of a job, given by any of its names; for the terms see `ChangeAudit`, for the errors `reset`."""
     check_reason(change.kind, reason)
@@ -366,7 +367,9 @@ def apply(
         check_unclaimed(job, head)
         check_free(store, job, head, force)
         _check_version(job, head, expected_version)
-        if head.protected and not approved:
+        if request_id is not None:
+            check_approved(store, job, request_id)
+        elif head.protected:
             raise ProtectedError(
                 f"job {job!r} is protected: {change.kind!r} needs the approval of a second person. Nothing was "
                 f"changed. Ask for it with --request on the command line."
@@ -376,7 +379,7 @@ def apply(
             change.switch(history, {})  # refuse before anyone is fenced
             event: AuditEvent = {"kind": "unlock", **signed(who), "why": f"{change.kind} with clean: {reason}"}
             event["held_by"] = head.lease.run_id
-            fenced = store.break_lease(job, head, event)
+            fenced = store.break_lease(job, head, event, request_id=request_id)
             if fenced is None:
                 continue
             head = fenced
@@ -385,6 +388,7 @@ def apply(
         kept = last_kept(history, switch)
         # Keep the collection from removing what the job goes back to.
         switch = replace(switch, check=collection_check(store, job, gone), event={**switch.event, "last_kept": kept})
+        switch = replace(switch, request_id=request_id)
         undone = look_at_undone(history, switch)
         after = store.begin_timeline(job, head, switch)
         if after is not None:

@@ -286,7 +286,7 @@ def _check_all(store: BookmarkStore, job: str, shards: Sequence[str], change: Ch
             check_free(store, shard, head, terms.get("force", False))
         except JobBusyError as error:
             busy.append(error)
-    guarded = [shard for shard, head in heads.items() if head.protected and not terms.get("approved", False)]
+    guarded = [shard for shard, head in heads.items() if head.protected]
     if guarded:
         raise ProtectedError(
             f"sharded job {job!r}: {named(guarded)} protected, and {change.kind!r} needs the approval of a second "

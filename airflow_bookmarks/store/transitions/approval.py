@@ -4,14 +4,17 @@
     unprotect   HEAD protected gone | EVENT | EVENT of the request: carried out | EVENTs of others like it: void
     request     EVENT, which holds the change, its preview and the version that was previewed
     decide      EVENT of the request: approved or rejected, by whom | EVENT | check HEAD version
+    carry out   (within the transaction of the change) EVENT of the request: carried out
 
-A request is decided once: each decision proves that there was none before.
+A request is decided once: each decision proves that there was none before. What carries it out proves that it is
+approved still, and was not carried out before.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from airflow_bookmarks.core.errors import ApprovalError
 from airflow_bookmarks.store.codec.item import EVENT_PREFIX
 from airflow_bookmarks.store.table import Attributes, Check, Condition, Equals, Exists, Lacks, Operation, Put, Update
 from airflow_bookmarks.store.transitions.base import stamped, transact_once
@@ -22,7 +25,10 @@ if TYPE_CHECKING:
     from airflow_bookmarks.core.head import Head
     from airflow_bookmarks.core.rules.audit import AuditEvent
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
+    from airflow_bookmarks.store.reader import StateReader
     from airflow_bookmarks.store.table import Key
+
+_APPROVED = "approved"
 
 
 def protect(store: BookmarkStore, job: str, head: Head, event: AuditEvent) -> bool:
@@ -50,7 +56,7 @@ def unprotect(
     conditions: list[Condition] = [Equals("version", head.version), Equals("protected", True)]
     operations: list[Operation] = [
         Update(keys.head, remove=["protected"], conditions=conditions),
-        Update(keys.event(request_id), set={"done": True}, conditions=[Equals("decision", "approved"), Lacks("void")]),
+        *carried_out(store, job, request_id),
         *(Update(keys.event(other), set={"void": True}, conditions=[Exists()]) for other in others),
         Put(trace, stamped(store, head, event)),
     ]
@@ -100,10 +106,39 @@ def decide(
     return transact_once(store, trace, operations)
 
 
-def note_done(store: BookmarkStore, job: str, request_id: str) -> None:
-    """Record that an approved request was carried out."""
-    key = store.keys(job).event(request_id)
-    store.table.transact([Update(key, set={"done": True}, conditions=[Exists()])])
+def carried_out(store: StateReader, job: str, request_id: str | None) -> list[Operation]:
+    """Return what the transaction of a requested change adds: the request is approved, and is carried out by it.
+
+    Nothing where `request_id` is None, which stands for a change that nobody had to approve.
+    """
+    if request_id is None:
+        return []
+    return [Update(store.keys(job).event(request_id), set={"done": True}, conditions=_approved())]
+
+
+def still_approved(store: StateReader, job: str, request_id: str | None) -> list[Operation]:
+    """Return what a transaction adds that only prepares a requested change: the request is approved."""
+    return [] if request_id is None else [Check(store.keys(job).event(request_id), _approved())]
+
+
+def check_approved(store: BookmarkStore, job: str, request_id: str) -> None:
+    """Make sure that a request is approved, and was not carried out.
+
+    Raises:
+        ApprovalError: somebody has rejected it, or carried it out, since it was read.
+    """
+    found = request_item(store, job, request_id) or {}
+    decision = str(found.get("decision", "not approved"))
+    state = "done" if found.get("done") else "void" if found.get("void") else decision
+    if state != _APPROVED:
+        raise ApprovalError(
+            f"job {job!r}: request {request_id} is {state} by now: somebody else has decided on it, or carried it out. "
+            "Nothing was changed. If the change is still wanted, ask anew."
+        )
+
+
+def _approved() -> list[Condition]:
+    return [Equals("decision", _APPROVED), Lacks("void"), Lacks("done")]
 
 
 def request_items(store: BookmarkStore, job: str) -> dict[str, Attributes]:

@@ -50,6 +50,11 @@ def same_state(head: Head) -> list[Condition]:
     return conditions
 
 
+def protected_as(head: Head) -> Condition:
+    """Return the condition under which a head is still protected, or not, as it was read: no version tells that."""
+    return Equals("protected", True) if head.protected else Lacks("protected")
+
+
 @dataclass(frozen=True, slots=True)
 class LeaseGrant:
     """What a driver holds after a take: the job, its fence, and the head as it was then.

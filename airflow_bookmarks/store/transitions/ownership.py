@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from airflow_bookmarks.core.rules.owner import DAG_ID, FORMER_NAMES, FORMER_OWNERS, former_in, owner_in, owners_in
 from airflow_bookmarks.store.table import Attributes, Condition, Equals, Exists, Lacks, Put, Update, Value
+from airflow_bookmarks.store.transitions.approval import carried_out
 from airflow_bookmarks.store.transitions.base import ALIAS_OF, stamped, transact_once
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ def hand_over(
         _head_update(store, job, head, {"owner": to}, shared, is_approved=request_id is not None),
         Update(keys.index, set=owned, conditions=[Exists(), _as_seen(entry, DAG_ID), _as_seen(entry, name)]),
         Put(trace, {**stamped(store, head, event), "owner_before": former, "owner_after": to}),
-        *_carried_out(store, job, request_id),
+        *carried_out(store, job, request_id),
     ]
     return transact_once(store, trace, operations)
 
@@ -75,7 +76,7 @@ def share(
     operations: list[Operation] = [
         _head_update(store, job, head, {"owner": owner}, shared_with, is_approved=request_id is not None),
         Put(trace, {**stamped(store, head, event), "shared_with": list(shared_with)}),
-        *_carried_out(store, job, request_id),
+        *carried_out(store, job, request_id),
     ]
     return transact_once(store, trace, operations)
 
@@ -145,10 +146,3 @@ def _as_seen(entry: Mapping[str, object], name: str) -> Condition:
     if name not in entry:
         return Lacks(name)
     return Equals(name, list(value) if isinstance(value, list) else owner_in(entry))
-
-
-def _carried_out(store: BookmarkStore, job: str, request_id: str | None) -> list[Operation]:
-    if request_id is None:
-        return []
-    conditions: list[Condition] = [Equals("decision", "approved"), Lacks("void"), Lacks("done")]
-    return [Update(store.keys(job).event(request_id), set={"done": True}, conditions=conditions)]

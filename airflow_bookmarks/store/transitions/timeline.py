@@ -11,8 +11,9 @@ from airflow_bookmarks.core.run import RunState
 from airflow_bookmarks.core.text.instant import from_text, to_text
 from airflow_bookmarks.core.timeline import Timeline, TimelineChange
 from airflow_bookmarks.store.codec import item
-from airflow_bookmarks.store.table import Attributes, Condition, Equals, Lacks, Missing, Operation, Put, Update
-from airflow_bookmarks.store.transitions.base import LeaseGrant, Transitions, same_state
+from airflow_bookmarks.store.table import Attributes, Equals, Missing, Operation, Put, Update
+from airflow_bookmarks.store.transitions.approval import carried_out, still_approved
+from airflow_bookmarks.store.transitions.base import LeaseGrant, Transitions, protected_as, same_state
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -30,7 +31,8 @@ class TimelineSwitch:
     `kept` is the last run that is kept of the `parent` line (None: of the present one; 0: no run). `contexts` and
     `data_run_number` are the state as it is then, `positions` what of it is new, `publishing` what stays due, `edges`
     those to be put back. `cleaning` lists what is to be removed, and `abandoned` the open runs that go with it.
-    `bodies` are the blobs that all this refers to, and `check` proves what else the switch relies on.
+    `bodies` are the blobs that all this refers to, and `check` proves what else the switch relies on. `request_id` is
+    the approved request that this carries out.
     """
 
     kind: str
@@ -46,6 +48,7 @@ class TimelineSwitch:
     abandoned: Sequence[Run] = ()
     bodies: Sequence[bytes] = ()
     check: Operation | None = None
+    request_id: str | None = None
 
 
 class TimelineTransitions(Transitions):
@@ -96,6 +99,7 @@ class TimelineTransitions(Transitions):
             for run in switch.abandoned
         ]
         operations += [] if switch.check is None else [switch.check]
+        operations += carried_out(self, job, switch.request_id)
         operations += [self.blobs.proof(body) for body in dict.fromkeys(switch.bodies)]
         try:
             self.table.transact(operations, token=self._token())
@@ -116,22 +120,24 @@ class TimelineTransitions(Transitions):
         remove += [] if after.publishing else ["publishing"]
         conditions = same_state(seen)
         if keep is None:  # what a run does within itself needs no approval
-            conditions.append(_protected_as(seen))
+            conditions.append(protected_as(seen))
         return Update(self.keys(job).head, set=changes, remove=remove, conditions=conditions)
 
-    def break_lease(self, job: str, seen: Head, event: AuditEvent) -> Head | None:
+    def break_lease(self, job: str, seen: Head, event: AuditEvent, *, request_id: str | None = None) -> Head | None:
         """Fence the holder of a job, and free it; None if the job moved since `seen`.
 
-        Nothing else changes: the open run stays, and the next run settles it.
+        Nothing else changes: the open run stays, and the next run settles it. `request_id` is an approved request that
+        this prepares.
         """
         keys = self.keys(job)
         key = keys.event(self.new_id())
         after = replace(seen, fence=seen.fence + 1, lease=None)
         # A change prepared before the job was protected is refused, and must not have fenced a run by then.
-        conditions = [Equals("fence", seen.fence), _protected_as(seen)]
+        conditions = [Equals("fence", seen.fence), protected_as(seen)]
         operations: list[Operation] = [
             Update(keys.head, set={"fence": after.fence}, remove=item.LEASE_ATTRIBUTES, conditions=conditions),
             Put(key, {**event, "at": to_text(self._clock()), "version_before": seen.version}),
+            *still_approved(self, job, request_id),
         ]
         try:
             self.table.transact(operations, token=self._token())
@@ -149,10 +155,6 @@ class TimelineTransitions(Transitions):
         head = Update(self.keys(grant.job).head, remove=["cleaning"], conditions=[Equals("fence", grant.fence)])
         self._held(grant, [head], "note that the clean is done")
         return replace(grant, base=replace(grant.base, cleaning=None))
-
-
-def _protected_as(seen: Head) -> Condition:
-    return Equals("protected", True) if seen.protected else Lacks("protected")
 
 
 def _turning(seen: Head, after: Head, line: Timeline, switch: TimelineSwitch) -> TimelineChange:

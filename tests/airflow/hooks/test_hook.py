@@ -253,9 +253,9 @@ def test_argument_that_no_change_has_is_refused_and_nobody_approves_his_own_chan
     world.shop.run("copy")
     hook = BookmarkHook()
     hook.protect("copy", reason="it is dear to us")
-    for wrong in ({"forse": True}, {"approved": True}):
+    for wrong in ({"forse": True}, {"request_id": "01"}):
         with pytest.raises(TypeError, match="unexpected keyword argument"):
-            hook.reset("copy", reason="now", **wrong)  # type: ignore[arg-type]
+            hook.reset("copy", reason="now", **wrong)
     with pytest.raises(TypeError, match="reason"):
         hook.undo("copy")  # type: ignore[call-arg]
     with pytest.raises(ProtectedError):

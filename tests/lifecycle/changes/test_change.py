@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from airflow_bookmarks.core.errors import (
+    ApprovalError,
     ChangedMeanwhileError,
     ChangeRefusedError,
     FencedError,
@@ -430,7 +431,9 @@ def test_protected_job_is_changed_with_an_approval_only(shop: Shop) -> None:
     for kind in ("reset", "rewind", "set"):
         with pytest.raises(ProtectedError, match="second person"):
             _do(shop, kind, None, force=True)
-    assert rewind(shop.store, "copy", 1, approved=True, **REASON).undone == (2, 3)
+    with pytest.raises(ApprovalError, match="request nothing is not approved by now"):
+        rewind(shop.store, "copy", 1, request_id="nothing", **REASON)
+    assert shop.store.head("copy").epoch == 1
 
 
 @pytest.mark.parametrize("kind", ["reset", "rewind", "set", "undo"])

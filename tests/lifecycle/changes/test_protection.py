@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from importlib import import_module
 from itertools import count
 from typing import Any
 
@@ -77,10 +78,10 @@ def test_clean_that_looked_before_the_protection_fences_nobody(shop: Shop, monke
     lines = shop.copy(run)
     breaking = shop.store.break_lease
 
-    def protected_meanwhile(*given: Any) -> Any:
+    def protected_meanwhile(*given: Any, **terms: Any) -> Any:
         monkeypatch.setattr(shop.store, "break_lease", breaking)
         protect(shop.store, "copy", reason="money", who=BOB)
-        return breaking(*given)
+        return breaking(*given, **terms)
 
     monkeypatch.setattr(shop.store, "break_lease", protected_meanwhile)
     with pytest.raises(ProtectedError):
@@ -316,6 +317,63 @@ def test_rejected_request_changes_nothing_and_stays_rejected(guarded: Shop) -> N
         approve(guarded.store, "copy", asked.id, who=BOB)
     assert guarded.store.head("copy") == before
     assert [e["why"] for e in guarded.store.events("copy") if e["kind"] == "reject"] == ["no"]
+
+
+@pytest.mark.parametrize("change", [Change("reset"), REWIND, Change("reset", clean=True), Change("delete")])
+@pytest.mark.parametrize("step", ["check_free", "begin_timeline"])
+def test_request_that_is_rejected_while_its_change_is_made_is_not_carried_out(
+    guarded: Shop, monkeypatch: pytest.MonkeyPatch, change: Change, step: str
+) -> None:
+    asked = ask(guarded, change)
+    owner = "airflow_bookmarks.lifecycle.changes.change" if step == "check_free" else guarded.store
+    rejected_first(monkeypatch, guarded, asked, owner, step)
+
+    with pytest.raises(ApprovalError, match=f"request {asked.id} is rejected by now.*Nothing was changed"):
+        approve(guarded.store, "copy", asked.id, who=BOB)
+    head = guarded.store.head("copy")
+    assert (head.epoch, states(guarded)) == (1, ["rejected"])
+    assert head.contexts
+
+
+def rejected_first(monkeypatch: pytest.MonkeyPatch, guarded: Shop, asked: Request, owner: object, step: str) -> None:
+    """Let the request be turned down just before a step of its change."""
+    module = import_module(owner) if isinstance(owner, str) else owner
+    real = getattr(module, step)
+
+    def late(*given: Any, **terms: Any) -> Any:
+        monkeypatch.setattr(module, step, real)
+        reject(guarded.store, "copy", asked.id, reason="not after all", who=BOB)
+        return real(*given, **terms)
+
+    monkeypatch.setattr(module, step, late)
+
+
+def test_request_that_is_rejected_before_its_clean_fences_nobody(
+    guarded: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = ask(guarded, Change("reset", clean=True))
+    guarded.put("c.txt", "c")
+    run = guarded.begin()
+    guarded.copy(run)
+    rejected_first(monkeypatch, guarded, asked, guarded.store, "break_lease")
+
+    with pytest.raises(ApprovalError, match="is rejected by now"):
+        approve(guarded.store, "copy", asked.id, who=BOB, force=True)
+    assert run.commit().run_number == 3
+
+
+def test_approved_change_whose_process_ends_at_once_is_done(guarded: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = ask(guarded)
+    real = guarded.store.begin_timeline
+
+    def killed(*given: Any, **terms: Any) -> Any:
+        real(*given, **terms)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(guarded.store, "begin_timeline", killed)
+    with pytest.raises(KeyboardInterrupt):
+        approve(guarded.store, "copy", asked.id, who=BOB)
+    assert states(guarded) == ["done"]
 
 
 def test_who_asked_may_take_it_back(guarded: Shop) -> None:

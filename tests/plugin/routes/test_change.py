@@ -269,7 +269,7 @@ def test_run_that_holds_the_job_is_fenced_only_when_asked_for(site: Site, world:
         {"confirm": "flights.claen"}, {"confirm": ""}, {"confirm": None},
         {"expected_version": None}, {"expected_version": "3"}, {"expected_version": -1}, {"expected_version": True},
         {"kind": "delete", "contexts": ["raw"]}, {"kind": "unprotect"}, {"kind": ""}, {"kind": None},
-        {"who": "somebody else"}, {"approved": True}, {"dag_id": "nights"}, {"conn_id": "other"},
+        {"who": "somebody else"}, {"request_id": "01"}, {"dag_id": "nights"}, {"conn_id": "other"},
         {"force": "yes"}, {"force": 1}, {"clean": "true"},
         {"contexts": []}, {"contexts": "raw"}, {"contexts": ["no.such"]}, {"contexts": ["raw"], "clean": True},
         {"kind": "rewind"}, {"kind": "rewind", "to_run": 0}, {"kind": "rewind", "to_run": "2"},
