@@ -30,7 +30,7 @@ from airflow_bookmarks.store.table import (
     Put,
     Update,
 )
-from airflow_bookmarks.store.transitions.base import ALIAS_OF, same_state, stamped, transact_once
+from airflow_bookmarks.store.transitions.base import ALIAS_OF, protected_as, same_state, stamped, transact_once
 from airflow_bookmarks.store.transitions.collection import IMPORTED_AT
 from airflow_bookmarks.store.transitions.naming import alias_of
 from airflow_bookmarks.store.transitions.ownership import landed, same_entry, same_ownership
@@ -141,7 +141,9 @@ def _claim(
     entry = store.index_entry(job)
     head, index = landed(seen, entry, head, index, owner)
     claimed: Attributes = {**head, "fence": fence, "version": version, **item.lease_attributes(lease)}
-    conditions: list[Condition] = [Missing()] if seen is None else [*same_state(seen), *same_ownership(seen)]
+    conditions: list[Condition] = [Missing()]
+    if seen is not None:
+        conditions = [*same_state(seen), *same_ownership(seen), protected_as(seen)]
     trace = keys.event(store.new_id())
     operations: list[Operation] = [
         Put(keys.head, claimed, conditions),

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from airflow_bookmarks.core.errors import (
+    ChangedMeanwhileError,
     ChangeRefusedError,
     FencedError,
     JobBusyError,
@@ -372,6 +373,27 @@ def test_import_over_a_run_a_protected_job_or_a_reader_is_refused(busy: Shop, ot
     with pytest.raises(ChangeRefusedError, match="consumer 'counts'"):
         import_(other.store, document, overwrite=True, **WHY)
     protect(other.store, "copy", reason="money", who=Identity("ann", True, "os"))
+    with pytest.raises(ProtectedError):
+        import_(other.store, document, overwrite=True, **WHY)
+
+
+def test_job_that_is_protected_while_its_blobs_are_put_is_not_replaced(
+    busy: Shop, other: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    document = export(busy.store, ["copy"])
+    other.run("copy")
+    real = transition.write_job
+
+    def late(*given: Any) -> bool:
+        protect(other.store, "copy", reason="money", who=Identity("ann", True, "os"))
+        return real(*given)
+
+    monkeypatch.setattr(transition, "write_job", late)
+    with pytest.raises(ChangedMeanwhileError, match="moved while it was imported"):
+        import_(other.store, document, overwrite=True, **WHY)
+    head = other.store.head("copy")
+    assert (head.protected, head.lease) == (True, None)
+    monkeypatch.undo()
     with pytest.raises(ProtectedError):
         import_(other.store, document, overwrite=True, **WHY)
 
