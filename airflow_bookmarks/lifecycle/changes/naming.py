@@ -101,7 +101,8 @@ def adopt(store: BookmarkStore, job: str, from_job: str, *, reason: str, who: st
 
     Raises:
         OptionError: no reason. JobUnknownError: there is no `from_job`. NameInvalidError: `job` can't be a name.
-        NameTakenError: `job` has a bookmark of its own. ChangeRefusedError: a run holds it. ChangedMeanwhileError.
+        NameTakenError: `job` has a bookmark of its own. ChangedMeanwhileError.
+        ChangeRefusedError: a run holds it; or one was left open, and may have written to a sink that commits by itself.
     """
     check_reason("adopt", reason)
     check_who(who)
@@ -143,6 +144,27 @@ def _check_empty(store: BookmarkStore, name: str, head: Head, key: str) -> None:
             f"was changed. If it is what a renamed DAG has read a second time: remove those rows from its target, "
             f"'airflow-bookmarks delete {name}', and adopt job {key!r} then."
         )
+    _check_nothing_may_have_landed(store, name, head, key)
+
+
+def _check_nothing_may_have_landed(store: BookmarkStore, name: str, head: Head, key: str) -> None:
+    """Make sure that no open run may have rows in a sink that commits by itself.
+
+    Nobody begins under the key `name` any more once it is adopted, so nobody would settle that run, and its input would
+    be read again. The transaction proves that no run has begun since `head` was read.
+
+    Raises:
+        ChangeRefusedError: one may have.
+    """
+    for run in store.open_runs(name, head):
+        targets = sorted(output.target for output in run.outputs.values() if output.commits_by_itself)
+        if targets:
+            raise ChangeRefusedError(
+                f"job {name!r}: its run {run.key} was left open, and its rows may be in {', '.join(targets)} already: "
+                f"job {key!r} does not know of them, and would write them again. Nothing was changed. Let one more run "
+                f"of {name!r} begin, and stop it before it writes (in a notebook: job.begin(), job.abort()): that "
+                f"settles run {run.key.number} first. Then adopt; if the rows are there, the refusal says what to do."
+            )
 
 
 # ---- delete

@@ -22,9 +22,13 @@ from airflow_bookmarks.lifecycle.changes.change import Change, reset, undo, unlo
 from airflow_bookmarks.lifecycle.changes.naming import adopt, delete, key_of, names_of, rename
 from airflow_bookmarks.lifecycle.changes.preview import preview
 from airflow_bookmarks.lifecycle.inspect.status import bookmarks
+from airflow_bookmarks.sinks.registry import SINKS
+from airflow_bookmarks.sinks.staging import StagingRequest
+from airflow_bookmarks.sources.files.planner import FileSource
 from airflow_bookmarks.store.table import Update
 from airflow_bookmarks.store.transitions.naming import EmptyJob, add_alias
-from tests.lifecycle.shop import Shop
+from tests.lifecycle.rows import Rows
+from tests.lifecycle.shop import FILES, Shop
 from tests.lifecycle.shop import unsound as examine
 
 WHY: dict[str, Any] = {"reason": "the DAG was renamed", "who": "ann"}
@@ -125,6 +129,34 @@ def test_new_name_that_began_and_failed_takes_the_bookmark_over(copied: Shop) ->
 
     assert key_of(copied.store, "lake.copy") == "copy"
     assert listed(copied) == ["copy"]
+
+
+def left_open(copied: Shop, rows: Rows, *, lands: bool) -> None:
+    """Leave a first run of the new name, which was stopped before its commit, with or without its rows."""
+    run = copied.begin("lake.copy", sinks=SINKS.extended(rows))
+    run.plan("raw", FileSource(FILES, [str(copied.raw)]))
+    run.place("out", StagingRequest(Rows.kind, "rows://out"))
+    if lands:
+        assert rows.write(int(run.token.rsplit("/", 1)[1]), ["a"])
+    run.abort("stopped by the person who saw the warning")
+
+
+@pytest.mark.parametrize("lands", [True, False])
+def test_new_name_whose_open_run_may_have_landed_is_settled_first(copied: Shop, lands: bool) -> None:
+    rows = Rows(copied.root / "rows.db")
+    left_open(copied, rows, lands=lands)
+    with pytest.raises(ChangeRefusedError, match="rows may be in rows://out already"):
+        adopt(copied.store, "lake.copy", "copy", **WHY)
+    assert key_of(copied.store, "lake.copy") == "lake.copy"
+
+    copied.begin("lake.copy", sinks=SINKS.extended(rows)).abort("only to settle it")
+
+    if lands:  # the run that was left open counts by now
+        with pytest.raises(NameTakenError, match="remove those rows from its target"):
+            adopt(copied.store, "lake.copy", "copy", **WHY)
+        delete(copied.store, "lake.copy", typed_name="lake.copy", **WHY)
+    adopt(copied.store, "lake.copy", "copy", **WHY)
+    assert key_of(copied.store, "lake.copy") == "copy"
 
 
 def test_new_name_with_a_bookmark_of_its_own_is_refused(copied: Shop) -> None:
