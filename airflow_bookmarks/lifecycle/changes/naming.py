@@ -17,7 +17,7 @@ from airflow_bookmarks.core.rules.audit import ChangeAudit, check_reason, check_
 from airflow_bookmarks.core.text.identity import signed
 from airflow_bookmarks.core.text.script import check_new_name
 from airflow_bookmarks.lifecycle.changes.change import Change, ChangeOutcome, apply
-from airflow_bookmarks.lifecycle.inspect.status import readable_names
+from airflow_bookmarks.lifecycle.inspect.status import readable_keys, readable_names
 from airflow_bookmarks.sources.registry import upstream_of
 from airflow_bookmarks.store.transitions import naming as transition
 
@@ -195,12 +195,13 @@ def make_deletion(store: BookmarkStore, job: str, change: Change, **terms: Unpac
     """Delete the bookmark of a job, given by its key, whose name was typed out; for the rest see `change.apply`.
 
     If the process ends half-way, the job stands reset, with the event of its deletion, and is still listed; deleting it
-    again does no harm.
+    again does no harm, and removes what is left of its edges.
     """
     transition.check_may_delete(store, job)
     changed = apply(store, job, change, **terms)
     upstreams = {name for state in changed.before.contexts.values() if (name := upstream_of(state)) is not None}
-    transition.hide(store, job, changed.after, sorted(upstreams))
+    known, _ = readable_keys(store)  # a job whose entry can't be read is among those that the head names, if any
+    transition.hide(store, job, changed.after, sorted(upstreams | known.keys()))
     return changed
 
 

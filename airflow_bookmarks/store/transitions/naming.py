@@ -1,7 +1,7 @@
 """Transitions of names. A job's key is its first name; the index entry of any other name points to that key.
 
     alias    index of the new name: alias_of | EVENT | checks of both heads
-    hide     index of the key: deleted_at, deleted_version | edges gone | check HEAD version
+    hide     index of the key: deleted_at, deleted_version | edges gone, 99 at a time | check HEAD version
 
 A deleted job is hidden as long as its head has the version that the deletion gave it: any later change brings it back,
 without a write.
@@ -14,7 +14,19 @@ from typing import TYPE_CHECKING
 
 from airflow_bookmarks.core.errors import ConditionFailedError, StateCorruptError
 from airflow_bookmarks.core.text.instant import to_text
-from airflow_bookmarks.store.table import Attributes, Check, Condition, Delete, Equals, Lacks, Missing, Put, Update
+from airflow_bookmarks.store.table import (
+    MAX_OPERATIONS,
+    Attributes,
+    Check,
+    Condition,
+    Delete,
+    Equals,
+    Exists,
+    Lacks,
+    Missing,
+    Put,
+    Update,
+)
 from airflow_bookmarks.store.transitions.base import ALIAS_OF, stamped, transact_once
 
 if TYPE_CHECKING:
@@ -116,19 +128,22 @@ def check_may_delete(store: BookmarkStore, job: str) -> None:
     store.table.transact([Delete(store.keys(job).edge(job))])
 
 
-def hide(store: BookmarkStore, job: str, after: Head, upstreams: Iterable[str]) -> bool:
-    """Hide a deleted job from lists, and take its edges away from the jobs that it has read, so that nobody waits for
-    it; False where the job has moved since `after`, which brought it back.
+def hide(store: BookmarkStore, job: str, after: Head, others: Iterable[str]) -> bool:
+    """Hide a deleted job from lists, and take away the edges that it has with other jobs, so that nobody waits for it;
+    False where the job has moved since `after`, which brought it back.
+
+    `others` are all jobs that it may have read. Their edges are looked up: which of them it has, its head does not tell
+    after a reset, or where a context went over to another job.
     """
     keys = store.keys(job)
     entry: Attributes = {DELETED_AT: to_text(store.now()), DELETED_VERSION: after.version}
-    operations: list[Operation] = [
-        Check(keys.head, [Equals("version", after.version)]),
-        Update(keys.index, set=entry),
-        *(Delete(store.keys(upstream).edge(job)) for upstream in upstreams),
-    ]
+    unmoved = Check(keys.head, [Equals("version", after.version)])
+    edges = store.items([store.keys(other).edge(job) for other in others])
+    operations: list[Operation] = [*map(Delete, edges), Update(keys.index, set=entry, conditions=[Exists()])]
+    room = MAX_OPERATIONS - 1
     try:
-        store.table.transact(operations)
+        for start in range(0, len(operations), room):
+            store.table.transact([unmoved, *operations[start : start + room]])
     except ConditionFailedError:
         return False
     return True

@@ -18,6 +18,7 @@ from airflow_bookmarks.core.errors import (
     StateCorruptError,
     UpstreamRewoundError,
 )
+from airflow_bookmarks.core.position import Edge
 from airflow_bookmarks.lifecycle.changes.change import Change, reset, undo, unlock
 from airflow_bookmarks.lifecycle.changes.naming import adopt, delete, key_of, names_of, rename
 from airflow_bookmarks.lifecycle.changes.preview import preview
@@ -25,7 +26,8 @@ from airflow_bookmarks.lifecycle.inspect.status import bookmarks
 from airflow_bookmarks.sinks.registry import SINKS
 from airflow_bookmarks.sinks.staging import StagingRequest
 from airflow_bookmarks.sources.files.planner import FileSource
-from airflow_bookmarks.store.table import Update
+from airflow_bookmarks.store.codec.item import edge_attributes
+from airflow_bookmarks.store.table import Put, Update
 from airflow_bookmarks.store.transitions.naming import EmptyJob, add_alias
 from tests.lifecycle.rows import Rows
 from tests.lifecycle.shop import FILES, Shop
@@ -321,6 +323,43 @@ def test_deleted_consumer_holds_no_history_of_its_upstream(copied: Shop) -> None
 
     undo(copied.store, "report", reason="it is needed", who="ann")
     assert [edge.run_number for edge in copied.store.edges("copy")] == [1]
+
+
+def test_consumer_that_was_reset_before_its_deletion_holds_none_either(copied: Shop) -> None:
+    copied.run("report", upstream="copy")
+    reset(copied.store, "report", **WHY)
+
+    delete(copied.store, "report", typed_name="report", **WHY)
+
+    assert copied.store.edges("copy") == []
+    assert "report" not in listed(copied)
+
+
+def test_deletion_that_died_half_way_is_finished_by_another(copied: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    copied.run("report", upstream="copy")
+    with monkeypatch.context() as patch:
+        patch.setattr("airflow_bookmarks.store.transitions.naming.hide", lambda *_: False)
+        delete(copied.store, "report", typed_name="report", **WHY)
+    assert len(copied.store.edges("copy")) == 1
+
+    delete(copied.store, "report", typed_name="report", **WHY)
+
+    assert copied.store.edges("copy") == []
+
+
+def test_consumer_of_more_jobs_than_a_transaction_holds_leaves_none_of_its_edges(copied: Shop) -> None:
+    store = copied.store
+    copied.run("report", upstream="copy")
+    upstreams = [f"u{number}" for number in range(120)]
+    edge = edge_attributes(Edge("report", 1, 1, 0, {"c": 1}))
+    for upstream in upstreams:
+        index = Put(store.keys(upstream).index, {"first_seen_at": "2026-11-30T00:00:00.000000Z"})
+        store.table.transact([index, Put(store.keys(upstream).edge("report"), edge)])
+
+    delete(store, "report", typed_name="report", **WHY)
+
+    assert store.edges_of(("report", upstream) for upstream in ["copy", *upstreams]) == {}
+    assert "report" not in listed(copied)
 
 
 def test_consumer_that_runs_again_after_its_deletion_reads_all(copied: Shop) -> None:
