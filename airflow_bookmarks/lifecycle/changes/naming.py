@@ -20,6 +20,7 @@ from airflow_bookmarks.lifecycle.changes.change import Change, ChangeOutcome, ap
 from airflow_bookmarks.lifecycle.inspect.status import readable_keys, readable_names
 from airflow_bookmarks.sources.registry import upstream_of
 from airflow_bookmarks.store.transitions import naming as transition
+from airflow_bookmarks.store.transitions.collection import collected_until
 
 if TYPE_CHECKING:
     from airflow_bookmarks.core.head import Head
@@ -54,7 +55,7 @@ def rename(store: BookmarkStore, job: str, new_name: str, *, reason: str, who: s
 
     Raises:
         OptionError: no reason. JobUnknownError. NameInvalidError: it can't be a name.
-        NameTakenError: a job has it already. ChangedMeanwhileError.
+        NameTakenError: a job has it already. ChangedMeanwhileError. StateCorruptError: its index item is gone.
     """
     check_reason("rename", reason)
     check_who(who)
@@ -75,6 +76,7 @@ def check_rename(store: BookmarkStore, key: str, new_name: str) -> tuple[Head, s
     """
     name = check_new_name("job", new_name, ascii_only=store.ascii_names)
     head = store.head(key)
+    collected_until(store, key)  # which can't be told where the index item is gone
     entry, taken = store.index_entry(name), store.snapshot(name).head
     owner = transition.alias_of(entry, name) or name
     if owner == key:
@@ -101,7 +103,8 @@ def adopt(store: BookmarkStore, job: str, from_job: str, *, reason: str, who: st
 
     Raises:
         OptionError: no reason. JobUnknownError: there is no `from_job`. NameInvalidError: `job` can't be a name.
-        NameTakenError: `job` has a bookmark of its own. ChangedMeanwhileError.
+        NameTakenError: `job` has a bookmark of its own. ChangedMeanwhileError. StateCorruptError: the index item of
+            `from_job` is gone.
         ChangeRefusedError: a run holds it; or one was left open, and may have written to a sink that commits by itself.
     """
     check_reason("adopt", reason)
@@ -109,6 +112,7 @@ def adopt(store: BookmarkStore, job: str, from_job: str, *, reason: str, who: st
     key, name = key_of(store, from_job), check_new_name("job", job, ascii_only=store.ascii_names)
     for _ in range(_RACES):
         head = store.head(key)
+        collected_until(store, key)
         entry = store.index_entry(name)
         owner = transition.alias_of(entry, name)
         if name == key or owner == key:

@@ -100,8 +100,9 @@ def add_alias(store: BookmarkStore, job: str, head: Head, name: str, empty: Empt
     entry: Attributes = {ALIAS_OF: job, "named_at": to_text(store.now())}
     operations: list[Operation] = [
         Check(keys.head, [Equals("version", head.version)]),
-        # An alias always points to a key, so that no name has to be followed twice.
-        Update(keys.index, set={_RENAMED_TO: name}, conditions=[Lacks(ALIAS_OF)]),
+        # An alias always points to a key, so that no name has to be followed twice. An entry that is lost stays lost:
+        # one that a rename has begun would say that no run was collected or imported.
+        Update(keys.index, set={_RENAMED_TO: name}, conditions=[Exists(), Lacks(ALIAS_OF)]),
         Put(trace, {**stamped(store, head, event), "name": name}),
     ]
     if empty is None:

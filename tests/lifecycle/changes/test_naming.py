@@ -27,7 +27,7 @@ from airflow_bookmarks.sinks.registry import SINKS
 from airflow_bookmarks.sinks.staging import StagingRequest
 from airflow_bookmarks.sources.files.planner import FileSource
 from airflow_bookmarks.store.codec.item import edge_attributes
-from airflow_bookmarks.store.table import Put, Update
+from airflow_bookmarks.store.table import Delete, Put, Update
 from airflow_bookmarks.store.transitions.naming import EmptyJob, add_alias
 from tests.lifecycle.rows import Rows
 from tests.lifecycle.shop import FILES, Shop
@@ -114,6 +114,19 @@ def test_name_that_a_first_run_takes_meanwhile_is_not_given_away(copied: Shop) -
 
 
 # ---- adopt
+
+
+def test_lost_index_entry_is_not_written_by_a_new_name(copied: Shop) -> None:
+    store, index = copied.store, copied.store.keys("copy").index
+    head = store.head("copy")
+    store.table.transact([Delete(index)])
+
+    with pytest.raises(StateCorruptError, match="index item of job 'copy'"):
+        rename(store, "copy", "lake.copy", **WHY)
+    with pytest.raises(StateCorruptError, match="index item of job 'copy'"):
+        adopt(store, "lake.copy", "copy", **WHY)
+    assert not add_alias(store, "copy", head, "lake.copy", None, {"kind": "rename"})
+    assert store.table.get([index, store.keys("lake.copy").index]) == {}
 
 
 def test_new_name_without_runs_takes_the_bookmark_over(copied: Shop) -> None:
