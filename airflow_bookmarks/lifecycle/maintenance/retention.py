@@ -232,7 +232,7 @@ class _Past:
 
 @dataclass(frozen=True, slots=True)
 class _Job:
-    """A job as it was at one moment."""
+    """A job as it was at one moment. `at_work` are the executions that hold it, or have an open or due run."""
 
     name: str
     head: Head
@@ -240,6 +240,7 @@ class _Job:
     edges: Sequence[Edge]
     executions: Mapping[str, SeenExecution]
     base: Base
+    at_work: frozenset[str]
     line_change: TimelineChange | None = None
 
     @classmethod
@@ -248,13 +249,16 @@ class _Job:
         base = collection.base(store, job)
         head = store.head(job)
         living = store.ancestry(job, head.epoch)
+        runs = [_Past.of(run, living) for run in store.runs(job)]
         return cls(
             name=job,
             head=head,
-            runs=[_Past.of(run, living) for run in store.runs(job)],
+            runs=runs,
             edges=store.edges(job),
             executions=collection.seen_executions(store, job),
             base=base,
+            # Once, and not for each execution: a job may have a hundred thousand of both.
+            at_work=_at_work(head, runs),
             line_change=store.line_change(job, head.epoch) if head.epoch > 1 else None,
         )
 
@@ -342,9 +346,12 @@ def _is_needed(job: _Job, run_id: str, seen: SeenExecution, until: int, cutoff: 
     """Whether an execution may still be needed: by its task, a driver that holds the job, or a due mark."""
     if seen.touched_at is None or seen.touched_at >= cutoff or any(number > until for number in seen.runs):
         return True
-    due = {run.run_id for run in job.runs if run.seen.state.is_open or run.key == job.head.publishing}
-    holder = None if job.head.lease is None else job.head.lease.run_id
-    return run_id in due or run_id == holder
+    return run_id in job.at_work
+
+
+def _at_work(head: Head, runs: Iterable[_Past]) -> frozenset[str]:
+    due = frozenset(run.run_id for run in runs if run.seen.state.is_open or run.key == head.publishing)
+    return due if head.lease is None else due | {head.lease.run_id}
 
 
 def _pinned(job: _Job, until: int) -> set[RunKey]:

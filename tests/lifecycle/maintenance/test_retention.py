@@ -19,7 +19,7 @@ from airflow_bookmarks.core.errors import (
     RunUnknownError,
     StateCorruptError,
 )
-from airflow_bookmarks.core.run import RunKey
+from airflow_bookmarks.core.run import RunKey, RunState
 from airflow_bookmarks.core.text.instant import utc_now
 from airflow_bookmarks.core.timeline import Timeline
 from airflow_bookmarks.files import opener
@@ -160,6 +160,23 @@ def test_dry_run_says_what_would_go_and_touches_nothing(shop: Shop, monkeypatch:
     done = collect(shop.store, clock=in_days(100))
     assert replace(told, is_dry_run=False) == done
     assert done.blobs
+
+
+def test_runs_are_not_gone_through_once_for_each_execution(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    runs(shop, 12)
+    looks: list[RunState] = []
+    is_open = RunState.is_open.fget  # type: ignore[attr-defined]
+
+    def looked_at(state: RunState) -> bool:
+        looks.append(state)
+        return bool(is_open(state))
+
+    monkeypatch.setattr(RunState, "is_open", property(looked_at))
+
+    gone = collect(shop.store, clock=in_days(400), dry_run=True)
+
+    assert len(of(gone).executions) == 11
+    assert len(looks) <= 3 * 12
 
 
 def test_collecting_twice_finds_nothing_the_second_time(shop: Shop) -> None:
