@@ -80,6 +80,9 @@ __all__ = ["BookmarkStore", "Commit", "LeaseGrant", "open_store"]
 
 SIDE_RETENTION = timedelta(days=30)
 MAX_UPSTREAMS = MAX_OPERATIONS - 4  # a commit also writes HEAD, RUN, EXEC and the index
+# Of all contexts of a job: a change that moves every edge also writes HEAD, LINE, EVENT and the request that it carries
+# out, proves what was collected and the list of what to clean, and gives up the open run; one more is to spare.
+MAX_JOB_UPSTREAMS = MAX_OPERATIONS - 8
 MAX_RUN_BYTES = MAX_ITEM_BYTES  # of the item of a run, with its plans and what its commit adds
 # Each later write of an item pays for everything in it, and a blob is paid for once: so the inline payloads of one RUN
 # item share this limit, and a plan, which is there before places, commit and mark are written, has less.

@@ -407,11 +407,15 @@ def _edges_after(
     contexts: Mapping[str, ContextState],
     positions: Mapping[str, bytes],
 ) -> dict[str, Edge]:
-    """Return the edge to each upstream after the change: what the positions say, else nothing consumed."""
+    """Return the edges that the change moves, as they are after it: what the positions say, else nothing consumed.
+
+    The others stay as they are: all of them may be more than a transaction holds.
+    """
     edges: dict[str, Edge] = {}
+    moved = _moved_upstreams(head.contexts, contexts, positions)
     for ctx, state in {**contexts, **head.contexts}.items():
         upstream = upstream_of(state)
-        if upstream is None:
+        if upstream is None or upstream not in moved:
             continue
         body = positions.get(ctx)
         position = kind_of(state.kind).consumed(body) if body else _position_of(store, job, ctx, contexts.get(ctx))
@@ -421,6 +425,15 @@ def _edges_after(
         epoch, changes = (1, 0) if seen is None else (seen.epoch, seen.changes)
         edges[upstream] = Edge(job, min(marks.values()), epoch, changes, marks)
     return edges
+
+
+def _moved_upstreams(
+    before: Mapping[str, ContextState], after: Mapping[str, ContextState], positions: Mapping[str, bytes]
+) -> set[str]:
+    """Return the upstreams of the contexts that do not stay where they are: a state names the run of its position."""
+    moved = {ctx for ctx in {**before, **after} if ctx in positions or before.get(ctx) != after.get(ctx)}
+    states = [state for ctx in moved for state in (before.get(ctx), after.get(ctx)) if state is not None]
+    return {upstream for state in states if (upstream := upstream_of(state)) is not None}
 
 
 def _seen_position(

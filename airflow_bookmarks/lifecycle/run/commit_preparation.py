@@ -17,9 +17,9 @@ from airflow_bookmarks.lifecycle.protocol.recover import STARTS_FROM, STARTS_OVE
 from airflow_bookmarks.lifecycle.run.checks.going_on import warn_of_standstill
 from airflow_bookmarks.lifecycle.run.commit_builder import ContextOutcome, RunOutcome, StoredBodies, build_commit
 from airflow_bookmarks.lifecycle.state.positions import position_at_start
-from airflow_bookmarks.sources.registry import is_ours, kind_of, with_order
+from airflow_bookmarks.sources.registry import is_ours, kind_of, upstream_of, with_order
 from airflow_bookmarks.sources.source import PlanInput
-from airflow_bookmarks.store.bookmark_store import MAX_RUN_BYTES
+from airflow_bookmarks.store.bookmark_store import MAX_JOB_UPSTREAMS, MAX_RUN_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -38,12 +38,13 @@ if TYPE_CHECKING:
 class ItemBodies:
     """The bodies of one run item: inline while all of them fit together, else blobs.
 
-    `contexts` are the bytes that each planned context will take there, about.
+    `contexts` are the bytes that each planned context will take there, about; `upstreams` are the jobs that they read.
     """
 
     store: BookmarkStore
     used_bytes: int = 0
     contexts: dict[str, int] = field(default_factory=dict)
+    upstreams: set[str] = field(default_factory=set)
 
     def payloads(self, bodies: Mapping[str, bytes], most_bytes: int | None = None) -> dict[str, Payload]:
         """Return references for more bodies of the item; one above `most_bytes` is a blob in any case."""
@@ -55,7 +56,8 @@ class ItemBodies:
         """Make sure that the item has room for a context, with those before, when the run is committed.
 
         Raises:
-            MisuseError: it has not, so the run could do all its work and never commit.
+            MisuseError: it has not, so the run could do all its work and never commit; or the job would read more
+                upstream jobs than one change of its bookmark can move.
         """
         size = self.store.context_bytes(grant, ctx, entry)
         others = sum(each for name, each in self.contexts.items() if name != ctx)
@@ -66,7 +68,23 @@ class ItemBodies:
                 f"committed, and nothing of {ctx!r} was read. Divide the contexts among several jobs, or give them "
                 "shorter names."
             )
+        self._add_upstream(grant, ctx, entry)
         self.contexts[ctx] = size
+
+    def _add_upstream(self, grant: LeaseGrant, ctx: str, entry: PlanEntry) -> None:
+        upstream = upstream_of(entry)
+        if upstream is None:
+            return
+        known = {name for state in grant.base.contexts.values() if (name := upstream_of(state)) is not None}
+        # One that the job has read already stays: an earlier version allowed some more.
+        if upstream not in known and len({*known, *self.upstreams, upstream}) > MAX_JOB_UPSTREAMS:
+            raise MisuseError(
+                f"job {grant.job!r}: {ctx!r} reads upstream job {upstream!r}, and the contexts of this job read "
+                f"{len(known | self.upstreams)} others already; {MAX_JOB_UPSTREAMS} are the most that one DynamoDB "
+                "transaction can take back with a reset. Nothing was committed, and nothing of "
+                f"{ctx!r} was read. Divide the contexts among several jobs."
+            )
+        self.upstreams.add(upstream)
 
 
 @dataclass(frozen=True, slots=True)

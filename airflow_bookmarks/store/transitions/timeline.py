@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from airflow_bookmarks.core.errors import ConditionFailedError
+from airflow_bookmarks.core.errors import ChangeRefusedError, ConditionFailedError
 from airflow_bookmarks.core.head import Move
 from airflow_bookmarks.core.run import RunState
 from airflow_bookmarks.core.text.instant import from_text, to_text
 from airflow_bookmarks.core.timeline import Timeline, TimelineChange
 from airflow_bookmarks.store.codec import item
-from airflow_bookmarks.store.table import Attributes, Equals, Missing, Operation, Put, Update
+from airflow_bookmarks.store.table import MAX_OPERATIONS, Attributes, Equals, Missing, Operation, Put, Update
 from airflow_bookmarks.store.transitions.approval import carried_out, still_approved
 from airflow_bookmarks.store.transitions.base import LeaseGrant, Transitions, protected_as, same_state
 
@@ -30,7 +30,7 @@ class TimelineSwitch:
 
     `kept` is the last run that is kept of the `parent` line (None: of the present one; 0: no run). `contexts` and
     `data_run_number` are the state as it is then, `positions` what of it is new, `publishing` what stays due, `edges`
-    those to be put back. `cleaning` lists what is to be removed, and `abandoned` the open runs that go with it.
+    those that move. `cleaning` lists what is to be removed, and `abandoned` the open runs that go with it.
     `bodies` are the blobs that all this refers to, and `check` proves what else the switch relies on. `request_id` is
     the approved request that this carries out.
     """
@@ -61,6 +61,9 @@ class TimelineTransitions(Transitions):
 
         One transaction. Return the head after it, None if the job moved since `seen`. The lease is removed, unless
         `keep` names the driver that does this within its own run: its lease then goes on under the new fence.
+
+        Raises:
+            ChangeRefusedError: it is more than one transaction holds. Nothing was changed.
         """
         for body in switch.bodies:
             self.blobs.put(body)
@@ -101,6 +104,7 @@ class TimelineTransitions(Transitions):
         operations += [] if switch.check is None else [switch.check]
         operations += carried_out(self, job, switch.request_id)
         operations += [self.blobs.proof(body) for body in dict.fromkeys(switch.bodies)]
+        _check_room(job, switch, operations)
         try:
             self.table.transact(operations, token=self._token())
         except ConditionFailedError:
@@ -155,6 +159,17 @@ class TimelineTransitions(Transitions):
         head = Update(self.keys(grant.job).head, remove=["cleaning"], conditions=[Equals("fence", grant.fence)])
         self._held(grant, [head], "note that the clean is done")
         return replace(grant, base=replace(grant.base, cleaning=None))
+
+
+def _check_room(job: str, switch: TimelineSwitch, operations: Sequence[Operation]) -> None:
+    # Only of a job that an earlier version let read more upstream jobs, or of one with very many open runs.
+    if len(operations) > MAX_OPERATIONS:
+        raise ChangeRefusedError(
+            f"job {job!r}: this {switch.kind} takes {len(operations)} writes at once (one for each of the "
+            f"{len(switch.edges)} upstream jobs whose contexts it moves, one for each of {len(switch.abandoned)} open "
+            f"runs), and a DynamoDB transaction holds {MAX_OPERATIONS}. Nothing was changed. Reset or rewind some of "
+            "the contexts at a time, by name (--ctx), which takes no clean."
+        )
 
 
 def _turning(seen: Head, after: Head, line: Timeline, switch: TimelineSwitch) -> TimelineChange:

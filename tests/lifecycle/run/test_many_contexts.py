@@ -9,16 +9,17 @@ from typing import Any
 
 import pytest
 
-from airflow_bookmarks.core.errors import MisuseError
+from airflow_bookmarks.core.errors import ChangeRefusedError, MisuseError
 from airflow_bookmarks.core.text.instant import utc_now
-from airflow_bookmarks.lifecycle.changes.change import rewind
+from airflow_bookmarks.lifecycle.changes.change import reset, rewind, set_state, undo
 from airflow_bookmarks.lifecycle.maintenance.retention import collect
 from airflow_bookmarks.lifecycle.maintenance.transfer.exporting import export
 from airflow_bookmarks.lifecycle.maintenance.transfer.importing import import_
 from airflow_bookmarks.lifecycle.run.enabled import ActiveRun
 from airflow_bookmarks.sources.files.planner import FileSource
+from airflow_bookmarks.sources.upstream.source import UpstreamSource
 from airflow_bookmarks.store.backends.sqlite import SqliteTable
-from airflow_bookmarks.store.bookmark_store import BookmarkStore
+from airflow_bookmarks.store.bookmark_store import MAX_JOB_UPSTREAMS, BookmarkStore
 from airflow_bookmarks.store.table import Attributes
 from airflow_bookmarks.store.transitions import collection
 from tests.lifecycle.shop import FILES, Shop, unsound
@@ -156,6 +157,72 @@ def test_context_that_could_not_be_committed_is_refused_before_it_is_read(shop: 
         plan_all(fitting, shop, names[:fits])
         fitting.commit()
         shop.put(f"{name}.txt", "x")
+
+
+UPSTREAMS = "airflow_bookmarks.lifecycle.run.commit_preparation.MAX_JOB_UPSTREAMS"
+
+
+def read_upstreams(shop: Shop, first: int, last: int) -> None:
+    """Make a run that reads these upstream jobs, which have a run each."""
+    for number in range(first, last):
+        shop.run(f"u{number}")
+    run = shop.begin("report")
+    for number in range(first, last):
+        run.plan(f"c{number}", UpstreamSource(shop.store, "report", f"u{number}"))
+    run.commit()
+
+
+def test_upstream_that_no_change_could_take_back_is_refused_before_it_is_read(shop: Shop) -> None:
+    shop.put("a.txt", "x")
+    read_upstreams(shop, 0, 50)
+    read_upstreams(shop, 50, MAX_JOB_UPSTREAMS)
+    shop.run("more")
+
+    run = shop.begin("report")
+    run.plan("c0", UpstreamSource(shop.store, "report", "u0"))  # known upstreams are no more
+    with pytest.raises(MisuseError, match=r"reads upstream job 'more'.* 92 others already.*Divide the contexts"):
+        run.plan("c92", UpstreamSource(shop.store, "report", "more"))
+    run.abort("the test says so")
+
+    assert reset(shop.store, "report", clean=True, **WHY).undone == (1, 2)
+    assert {edge.run_number for number in range(92) for edge in shop.store.edges(f"u{number}")} == {0}
+
+
+def test_job_that_reads_more_upstreams_since_an_earlier_version_is_changed_in_parts(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shop.put("a.txt", "x")
+    with monkeypatch.context() as patch:
+        patch.setattr(UPSTREAMS, 98)
+        read_upstreams(shop, 0, 50)
+        read_upstreams(shop, 50, 98)
+
+    set_state(shop.store, "report", "x", 1, **WHY)
+    with pytest.raises(ChangeRefusedError, match=r"each of the 98 upstream jobs.*Nothing was changed.*--ctx"):
+        reset(shop.store, "report", **WHY)
+    for first, last in ((0, 50), (50, 98)):
+        reset(shop.store, "report", contexts=[f"c{number}" for number in range(first, last)], **WHY)
+
+    assert {edge.run_number for number in range(98) for edge in shop.store.edges(f"u{number}")} == {0}
+
+
+def test_change_writes_no_edge_that_it_does_not_move(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    shop.put("a.txt", "x")
+    read_upstreams(shop, 0, 2)
+    written: list[str] = []
+    real = shop.store.table.transact
+
+    def noted(operations: Any, **how: Any) -> None:
+        written.extend(each.key.pk for each in operations if each.key.sk.startswith("DOWN#"))
+        real(operations, **how)
+
+    monkeypatch.setattr(shop.store.table, "transact", noted)
+    set_state(shop.store, "report", "x", 1, **WHY)
+    assert written == []
+    reset(shop.store, "report", contexts=["c1"], **WHY)
+    assert written == [shop.store.keys("u1").partition]
+    undo(shop.store, "report", **WHY)
+    assert [edge.run_number for edge in shop.store.edges("u1")] == [1]
 
 
 def plan_all(run: ActiveRun, shop: Shop, names: Sequence[str]) -> None:
