@@ -25,6 +25,7 @@ from airflow_bookmarks.store.transitions.collection import collected_until
 if TYPE_CHECKING:
     from airflow_bookmarks.core.head import Head
     from airflow_bookmarks.core.rules.audit import AuditEvent
+    from airflow_bookmarks.core.run import Run
     from airflow_bookmarks.store.bookmark_store import BookmarkStore
     from airflow_bookmarks.store.stored_item import IndexEntry
 
@@ -160,15 +161,24 @@ def _check_nothing_may_have_landed(store: BookmarkStore, name: str, head: Head, 
     Raises:
         ChangeRefusedError: one may have.
     """
-    for run in store.open_runs(name, head):
+    landed = may_have_landed(store, name, head)
+    if landed is not None:
+        run, targets = landed
+        raise ChangeRefusedError(
+            f"job {name!r}: its run {run.key} was left open, and its rows may be in {targets} already: "
+            f"job {key!r} does not know of them, and would write them again. Nothing was changed. Let one more run "
+            f"of {name!r} begin, and stop it before it writes (in a notebook: job.begin(), job.abort()): that "
+            f"settles run {run.key.number} first. Then adopt; if the rows are there, the refusal says what to do."
+        )
+
+
+def may_have_landed(store: BookmarkStore, job: str, head: Head) -> tuple[Run, str] | None:
+    """Return an open run whose rows may be in sinks that commit by themselves, and the targets there; else None."""
+    for run in store.open_runs(job, head):
         targets = sorted(output.target for output in run.outputs.values() if output.commits_by_itself)
         if targets:
-            raise ChangeRefusedError(
-                f"job {name!r}: its run {run.key} was left open, and its rows may be in {', '.join(targets)} already: "
-                f"job {key!r} does not know of them, and would write them again. Nothing was changed. Let one more run "
-                f"of {name!r} begin, and stop it before it writes (in a notebook: job.begin(), job.abort()): that "
-                f"settles run {run.key.number} first. Then adopt; if the rows are there, the refusal says what to do."
-            )
+            return run, ", ".join(targets)
+    return None
 
 
 # ---- delete

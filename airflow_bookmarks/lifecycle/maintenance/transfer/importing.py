@@ -15,7 +15,7 @@ from airflow_bookmarks.core.errors import (
 from airflow_bookmarks.core.head import busy_error
 from airflow_bookmarks.core.rules.audit import check_reason, check_who
 from airflow_bookmarks.core.text.identity import signed
-from airflow_bookmarks.lifecycle.changes.naming import key_of
+from airflow_bookmarks.lifecycle.changes.naming import key_of, may_have_landed
 from airflow_bookmarks.lifecycle.maintenance.artifacts import artifact_uris
 from airflow_bookmarks.lifecycle.maintenance.transfer.document import DocumentPart, read_document
 from airflow_bookmarks.lifecycle.maintenance.transfer.landing import Origin
@@ -193,6 +193,14 @@ def _check_free(store: BookmarkStore, job: str, part: DocumentPart, head: Head |
         raise ProtectedError(f"job {job!r} is protected and can't be replaced. Nothing was imported.")
     if head.holder(store.now()) is not None:
         raise busy_error(job, head)
+    landed = may_have_landed(store, job, head)
+    if landed is not None:
+        run, targets = landed
+        raise ChangeRefusedError(
+            f"job {job!r}: its run {run.key} was left open, and its rows may be in {targets} already: the job, once "
+            "replaced, would write them again. Nothing was imported. Let its next run begin, which settles that one; "
+            "then import."
+        )
     _check_consumers(store, job, part)
 
 

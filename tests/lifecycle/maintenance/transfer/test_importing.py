@@ -31,12 +31,16 @@ from airflow_bookmarks.lifecycle.maintenance.transfer.importing import import_
 from airflow_bookmarks.lifecycle.protocol.failpoint import Failpoint
 from airflow_bookmarks.lifecycle.protocol.lease import RunEnvironment
 from airflow_bookmarks.lifecycle.run.replay import ReplayRun
+from airflow_bookmarks.sinks.registry import SINKS
+from airflow_bookmarks.sinks.staging import StagingRequest
+from airflow_bookmarks.sources.files.planner import FileSource
 from airflow_bookmarks.store.backends.sqlite import SqliteTable
 from airflow_bookmarks.store.bookmark_store import BookmarkStore
 from airflow_bookmarks.store.table import Attributes, Put
 from airflow_bookmarks.store.transitions import importing as transition
 from tests.lifecycle.maintenance.transfer.documents import WHY, items, through_json
-from tests.lifecycle.shop import Shop, unsound
+from tests.lifecycle.rows import Rows
+from tests.lifecycle.shop import FILES, Shop, unsound
 
 # ---- out and in
 
@@ -118,6 +122,26 @@ def test_run_that_planned_what_an_import_has_taken_back_does_not_commit(shop: Sh
     shop.put("d.txt", "d")
     shop.run()
     assert sorted(shop.run("report", upstream="copy")[0]) == ["b", "d"]
+
+
+def test_job_whose_open_run_may_have_landed_is_not_replaced(shop: Shop) -> None:
+    shop.put("a.txt", "a")
+    shop.run()
+    document = export(shop.store)
+    rows, sinks = Rows(shop.root / "rows.db"), SINKS.extended(Rows(shop.root / "rows.db"))
+    shop.put("b.txt", "b")
+    run = shop.begin(sinks=sinks)
+    run.plan("raw", FileSource(FILES, [str(shop.raw)]))
+    run.place("out", StagingRequest(Rows.kind, "rows://out"))
+    assert rows.write(int(run.token.rsplit("/", 1)[1]), ["b"])
+    run.abort("stopped before its commit")
+
+    with pytest.raises(ChangeRefusedError, match="its rows may be in rows://out already"):
+        import_(shop.store, document, overwrite=True, **WHY)
+
+    shop.begin(sinks=sinks).abort("only to settle it")
+    assert shop.store.head("copy").run_number == 2
+    assert import_(shop.store, document, overwrite=True, **WHY).replaced == ("copy",)
 
 
 def test_doctor_finds_nothing_in_what_was_imported(busy: Shop, other: Shop) -> None:
