@@ -331,6 +331,24 @@ def test_dynamic_overwrite_replaces_the_partitions_that_have_rows(lake: Lake, ta
     assert sorted(row["value"] for row in found.collect()) == ["a1", "b2"]
 
 
+@pytest.mark.parametrize("by", ["path", "name"])
+def test_static_overwrite_replaces_all_rows_though_the_session_says_dynamic(lake: Lake, table: Table, by: str) -> None:
+    target = table.path if by == "path" else "static_by_name"
+    lake.put("a.txt", "a1", "b1")
+    with lake.job() as job:
+        job.write(_by_first_letter(lake, job), "out").partitionBy("p").delta(target)
+    lake.put("b.txt", "b2")
+    lake.spark.conf.set("spark.sql.sources.partitionOverwriteMode", "dynamic")
+    try:
+        with lake.job() as job:
+            writer = job.write(_by_first_letter(lake, job), "out").mode("overwrite")
+            writer.option("partitionOverwriteMode", "static").delta(target)
+    finally:
+        lake.spark.conf.unset("spark.sql.sources.partitionOverwriteMode")
+    found = table.frame() if by == "path" else lake.spark.table(target)
+    assert [row["value"] for row in found.collect()] == ["b2"]
+
+
 @pytest.mark.parametrize("by", ["path", pytest.param("name", marks=pytest.mark.thorough)])
 def test_replace_where_replaces_the_rows_of_its_condition(lake: Lake, table: Table, by: str) -> None:
     target = table.path if by == "path" else "replaced_where"

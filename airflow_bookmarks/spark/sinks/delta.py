@@ -230,21 +230,29 @@ class DeltaTable:
     def _write(self, frame: DataFrame, options: Mapping[str, str]) -> None:
         if self.mode is Mode.APPEND:
             append(frame, self.target, options)
-        elif self.target.is_path:
-            dynamic = {"partitionOverwriteMode": "dynamic" if self.mode is Mode.OVERWRITE_PARTITIONS else "static"}
-            if _option(options, _REPLACE_WHERE) is not None:
-                dynamic = {}
-            writer = frame.write.format("delta").mode("overwrite").options(**options, **dynamic)
+            return
+        options = {**options, **self._partition_mode()}
+        if self.target.is_path:
+            writer = frame.write.format("delta").mode("overwrite").options(**options)
             (writer.partitionBy(*self.partition_by) if self.partition_by else writer).save(uri_of(self.target))
+            return
+        # Not saveAsTable: with "overwrite" it replaces the table, and loses its partitioning.
+        named = frame.writeTo(self.target.name)
+        for key, value in options.items():
+            named = named.option(key, value)
+        if self.mode is Mode.OVERWRITE_PARTITIONS:
+            named.overwritePartitions()
         else:
-            # Not saveAsTable: with "overwrite" it replaces the table, and loses its partitioning.
-            named = frame.writeTo(self.target.name)
-            for key, value in options.items():
-                named = named.option(key, value)
-            if self.mode is Mode.OVERWRITE_PARTITIONS:
-                named.overwritePartitions()
-            else:
-                named.overwrite(F.lit(True))
+            named.overwrite(F.lit(True))
+
+    def _partition_mode(self) -> dict[str, str]:
+        """Return the option that says what an overwrite replaces: without it Delta follows the conf of the session.
+
+        That holds for `overwrite(True)` of a table by its name as well. With `replaceWhere` Delta takes no such option.
+        """
+        if _option(self.options, _REPLACE_WHERE) is not None:
+            return {}
+        return {"partitionOverwriteMode": "dynamic" if self.mode is Mode.OVERWRITE_PARTITIONS else "static"}
 
 
 def _asked(what: str, tables: SessionTables, target: DeltaTarget) -> DescribedTable | None:
