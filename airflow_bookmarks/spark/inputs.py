@@ -157,18 +157,23 @@ class Inputs(Guarded):
         self._read_tables.append((address, table))
 
     @guarded
-    def check_table(self, address: str, target: SinkTable, *, overwrites: bool) -> None:
+    def check_table(self, address: str, target: SinkTable, *, replaces: bool) -> None:
         """Make sure that an output goes to no table that this run reads, and replaces no other output of it.
 
         Tables are told by the text of their address: two connections to one database are not seen to be one.
 
+        Args:
+            address: the database.
+            target: the table.
+            replaces: whether the output replaces rows: all of them, or those of its keys.
+
         Raises:
-            OptionError: the next run would read its own output, or the overwrite would replace what the other one
+            OptionError: the next run would read its own output, or the output would replace what the other one
                 publishes.
         """
         for read_from, read in self._read_tables:
             self._check_no_own_input(read_from, read, address, target)
-        self.check_alone(f"{address}#{target}", replaces=overwrites)
+        self.check_alone(f"{address}#{target}", replaces=replaces)
         self._written.append((address, target))
 
     @guarded

@@ -798,15 +798,17 @@ class BookmarkedJob:
             self._turn.check_overwrite(self.name, target)
         self.inputs.check_target(target, overwrites=overwrites)
 
-    def check_table(self, address: str, table: SinkTable, *, overwrites: bool) -> None:
+    def check_table(self, address: str, table: SinkTable, *, overwrites: bool, upserts: bool) -> None:
         """Check that an output goes to no table that its run reads, and replaces no other one of its run or loop.
+
+        An upsert may replace rows that other runs of its loop wrote: they publish in turn.
 
         Raises:
             OptionError: it does.
         """
         if overwrites:
             self._turn.check_overwrite(self.name, str(table))
-        self.inputs.check_table(address, table, overwrites=overwrites)
+        self.inputs.check_table(address, table, replaces=overwrites or upserts)
 
     def check_landing(self, output: str) -> None:
         """Make sure that the run may have one more output that commits by itself.

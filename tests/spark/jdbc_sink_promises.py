@@ -525,6 +525,29 @@ def test_write_that_can_t_be_done_is_refused_before_anything_is_written(
     assert lake.head().run_number == 0
 
 
+@pytest.mark.parametrize("first", ["append", "upsert"])
+def test_upsert_is_the_only_output_of_its_run_that_goes_to_a_table(lake: Lake, pg: Warehouse, first: str) -> None:
+    pg.run("CREATE TABLE dim (id int PRIMARY KEY, name text, version int)")
+    job = lake.job().begin()
+    writer = job.write(people(lake, (1, "a", 1)), "rows")
+    (writer.upsert("id") if first == "upsert" else writer).jdbc("conn:dw", "dim")
+    with pytest.raises(OptionError, match=r"two outputs of one run .*replaces rows by their keys.*one union of both"):
+        job.write(people(lake, (1, "corrected", 2)), "corrections").upsert("id").jdbc("conn:dw", "public.dim")
+    job.abort("refused")
+    assert pg.rows("SELECT * FROM dim") == []
+
+
+def test_upsert_that_was_refused_may_be_mended_and_written_anew(lake: Lake, pg: Warehouse) -> None:
+    pg.run("CREATE TABLE dim (id int PRIMARY KEY, name text, version int)")
+    for name in ("a", "b"):
+        with lake.job() as job:
+            rows = people(lake, (1, name, 1))
+            with pytest.raises(OptionError, match="has no column 'more'"):
+                job.write(rows.withColumn("more", F.lit(1)), "dim").upsert("id").jdbc("conn:dw", "dim")
+            job.write(rows, "dim").upsert("id").jdbc("conn:dw", "dim")
+    assert pg.rows("SELECT * FROM dim") == [(1, "b", 1)]
+
+
 @pytest.mark.parametrize("option", ["pause", "disable"])
 def test_run_without_a_commit_writes_to_no_table(lake: Lake, pg: Warehouse, option: str) -> None:
     with pytest.raises(OptionError, match="makes rows visible after a commit alone"), lake.job(option=option) as job:

@@ -39,8 +39,14 @@ def stage_table(
         before=before,
         after=after,
     )
-    job.check_table(str(sink.target.address), sink.target.table, overwrites=draft.mode is Mode.OVERWRITE)
     columns, frame = sink.check(draft.frame), draft.rows()
+    # Once it can only be staged: a script may mend what was refused before, and write the output anew.
+    job.check_table(
+        str(sink.target.address),
+        sink.target.table,
+        overwrites=draft.mode is Mode.OVERWRITE,
+        upserts=draft.upsert is not None,
+    )
     place = run.place(draft.name, sink.place(draft.when_empty))
     label = f"{job.store.namespace}/{job.name}/{draft.name}"
     run.staged(draft.name, draft.staged(frame, lambda _: sink.write(frame, place, columns, label)))

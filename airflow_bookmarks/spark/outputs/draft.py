@@ -42,7 +42,7 @@ class WritingJob(RunningJob, Protocol):
         """Make sure that an output doesn't lie where this run reads, nor replaces what others of its loop wrote."""
         ...
 
-    def check_table(self, address: str, table: SinkTable, *, overwrites: bool) -> None:
+    def check_table(self, address: str, table: SinkTable, *, overwrites: bool, upserts: bool) -> None:
         """Make sure that an output doesn't replace what another one of its run or loop wrote to a table."""
         ...
 

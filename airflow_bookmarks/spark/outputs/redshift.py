@@ -25,7 +25,7 @@ def stage_copy(draft: OutputDraft, request: CopyRequest, folder: str) -> None:
     tmp_dir = files.canonical(folder)
     job.inputs.check_staging(tmp_dir)
     sink = RedshiftTable.open(draft.what, job.store.databases, request, draft.frame, tmp_dir)
-    job.check_table(str(sink.target.address), sink.target.table, overwrites=False)
+    job.check_table(str(sink.target.address), sink.target.table, overwrites=False, upserts=False)
     place = run.place(draft.name, sink.place(draft.when_empty))
     label = f"{job.store.namespace}/{job.name}/{draft.name}"
     run.staged(draft.name, draft.staged(draft.frame, lambda _: sink.write(draft.frame, files, place, label)))
