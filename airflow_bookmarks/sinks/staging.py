@@ -85,13 +85,24 @@ def stats_of(request: StagingRequest) -> dict[str, Any]:
 
 
 def collect_staged(
-    files: FileSystem, folder: str, target: str, token: str, mode: Mode, *, rows: int | None, schema: str | None
+    files: FileSystem,
+    folder: str,
+    target: str,
+    token: str,
+    mode: Mode,
+    *,
+    rows: int | None,
+    schema: str | None,
+    partition_by: Sequence[str] = (),
 ) -> Staged:
     """List what was staged in `folder`, and say what publishing it to `target` moves and deletes.
 
     `token` becomes part of each published name, so that no two runs or revisions ever share one. The delete list is
     what the target holds now: for an overwrite of partitions, in the partitions that were written, with all folders
     below them, as Spark itself replaces a partition. What is hidden in them stays: no reader sees it.
+
+    Raises:
+        PublishError: what was written is gone, or can't be published as it is.
     """
     try:
         listed = files.list(folder, recursive=True)
@@ -108,6 +119,8 @@ def collect_staged(
             "Somebody else removed what was staged, or two stores have the same namespace, job and target: give each a "
             "namespace of its own."
         )
+    if partition_by:
+        _check_partitioned(folder, listing.paths, partition_by)
     moves = [(path, _published(path[len(folder) + 1 :], target, token)) for path in listing.paths]
     deletes: list[str] = []
     if mode is Mode.OVERWRITE:
@@ -118,6 +131,17 @@ def collect_staged(
         files.concurrency.each(lambda partition: _present(files, partition), partitions, present.__setitem__)
         deletes = [path for partition in partitions for path in present[partition]]
     return Staged(moves, deletes, rows, listing.total_bytes, schema, listing)
+
+
+def _check_partitioned(folder: str, paths: Sequence[str], partition_by: Sequence[str]) -> None:
+    # Taken for a partition, the target itself would be replaced.
+    beside = [path for path in paths if "=" not in path[len(folder) + 1 :].rpartition("/")[0]]
+    if beside:
+        raise PublishError(
+            f"{len(beside)} of {len(paths)} files that were written to {folder!r} lie in no partition, and the output "
+            f"is partitioned by {', '.join(partition_by)}, the first: {beside[0]!r}. Nothing was committed or "
+            "published. The format ignores partitionBy: leave it out, or write another format."
+        )
 
 
 def _refuse_hidden_partitions(files: FileSystem, folder: str) -> None:

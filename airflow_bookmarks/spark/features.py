@@ -5,7 +5,7 @@ a whole conf at once          PySpark 3.5                   the conf is asked fo
 secrets in a conf             Spark Connect 4.0             a warning names those of S3 that are not known here
 frames listed once            Spark Connect                 plans are read by paths; read_by="directory" is refused
 all observations of a write   Spark Connect before 4.1      outputs are counted after the write; options are refused
-a format                      avro: all, xml: PySpark 3.5   a read or write of it is refused, with the package to add
+a format                      avro: all, xml: PySpark 3.5   a read or write of it is refused, with what to do
 types read as wider ones      avro, parquet: PySpark 3.5    files whose types are narrower than others are refused
 variants                      PySpark 3.5                   Python finds the types of JSON in scripts for Glue
 casts that never fail         PySpark 3.5                   a cast of a script for Glue may fail in ANSI mode
@@ -39,6 +39,7 @@ except ImportError:  # pyspark-client alone has no py4j
 SPARK_ERRORS = (PySparkException, Py4JError)
 
 _NOT_CONVERTED = ("cannot be converted", "PARQUET_COLUMN_DATA_TYPE_MISMATCH", "Cannot convert Avro")
+_WANTS_A_PATH = "'path' must be specified"  # spark-xml: what Spark has built in reads no path as no file
 _REDACTED = "*********(redacted)"  # what SQL shows of a value that may be a secret
 
 
@@ -145,25 +146,40 @@ def check_observations(spark: SparkSession, who: str, wanted: Sequence[str]) -> 
 def check_format(spark: SparkSession, name: str, who: str) -> None:
     """Make sure that this Spark has the format: avro comes as a package, xml with Spark 4.0.
 
+    The package of xml for Spark before 4.0 does not count. It reads one path, and neither several nor none; partition
+    columns are NULL to it; and it ignores `partitionBy`, and names its files `part-00000` in each job.
+
     Args:
         spark: the session that is to read or write it.
         name: the format.
         who: the job and its context or output, for the message.
 
     Raises:
-        OptionError: it has not; the message names the package.
+        OptionError: it has not; the message says what to do.
     """
     if name not in ("avro", "xml"):
         return
     try:
         _ = spark.read.format(name).schema("line STRING").option("rowTag", "row").load([]).columns
     except SPARK_ERRORS as error:  # of PySpark 3.5 it may be one that has no name in Python
-        if "DATA_SOURCE_NOT_FOUND" not in str(error) and "Failed to find" not in str(error):
+        lack = _lack(name, str(error))
+        if lack is None:
             raise
         raise OptionError(
-            f"{who}: this Spark {spark.version} has no format {name!r}. Nothing was read, written or changed. "
+            f"{who}: this Spark {spark.version} has {lack}. Nothing was read, written or changed. "
             f"{_remedy(name, spark.version)}"
         ) from error
+
+
+def _lack(name: str, said: str) -> str | None:
+    """Return what an error says that Spark lacks of a format; None: it says something else."""
+    if "DATA_SOURCE_NOT_FOUND" in said or "Failed to find" in said:
+        return f"no format {name!r}"
+    if _WANTS_A_PATH in said:
+        return (
+            f"the format {name!r} by a package alone, which can't read several files as one context or keep partitions"
+        )
+    return None
 
 
 def _remedy(name: str, version: str) -> str:
@@ -171,7 +187,10 @@ def _remedy(name: str, version: str) -> str:
     if name == "avro":
         package = f"org.apache.spark:spark-avro_{'2.12' if number < '4' else '2.13'}:{number}"
         return f"Start it with --packages {package} (spark.jars.packages), or put that jar on its class path."
-    return "It is built in from Spark 4.0 on; before, start it with --packages com.databricks:spark-xml_2.12:0.18.0."
+    return (
+        "Run the job with a Spark that has it built in, 4.0 or later; or use another format, such as json, and convert "
+        "the files outside of the job."
+    )
 
 
 def reads_as(reader: DataFrameReader, file: str, schema: StructType) -> bool:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from airflow_bookmarks.core.errors import PublishError
 from airflow_bookmarks.core.files.file_list import encode_moves, encode_paths
 from airflow_bookmarks.core.run import OutputEntry, RunKey
 from airflow_bookmarks.files.local import LocalFileSystem
@@ -100,6 +101,17 @@ class TestFilesSink(OverwritingSinkConformance):
     @pytest.fixture
     def ground(self, tmp_path: Path, store: BookmarkStore) -> FilesGround:
         return FilesGround(tmp_path, store)
+
+
+@pytest.mark.parametrize("mode", [Mode.APPEND, Mode.OVERWRITE_PARTITIONS])
+def test_files_that_a_format_wrote_beside_their_partitions_are_refused(tmp_path: Path, mode: Mode) -> None:
+    staging = tmp_path / "staging"
+    (staging / "m=1").mkdir(parents=True)
+    for name in ("m=1/a.txt", "b.txt"):
+        (staging / name).write_text("row")
+    beside = r"1 of 2 files .* lie in no partition, and .* partitioned by m, .*b\.txt'\. Nothing was committed"
+    with pytest.raises(PublishError, match=beside):
+        collect_staged(FILES, str(staging), "/out", "run-1.1", mode, rows=2, schema=None, partition_by=["m"])
 
 
 def test_output_of_files_is_stored_as_it_always_was() -> None:

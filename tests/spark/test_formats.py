@@ -5,9 +5,14 @@ Those of `format_promises.py` are run with a Spark of their own.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
+from pyspark.errors import IllegalArgumentException
+from pyspark.sql import DataFrame
 
 from airflow_bookmarks.core.errors import OptionError, SourceSwitchedError
+from airflow_bookmarks.spark import BookmarkedJob
 from tests.spark import format_promises
 from tests.spark.lake import Lake
 from tests.spark.own_process import Outcome, names_of, outcomes_of
@@ -38,6 +43,29 @@ def test_avro_sink_without_its_package_is_an_error_before_anything_is_staged(lak
     lake.put("a.txt", "a")
     with pytest.raises(OptionError, match=r"output 'out'.*no format 'avro'"), lake.job() as job:
         job.write(lake.read(job), "out").format("avro").save(lake.path("copy"))
+    assert lake.staged("copy") == []
+    assert lake.state()[1] == 0
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda lake, job: job.read("raw").xml(lake.path("raw"), rowTag="row"),
+        lambda lake, job: job.write(lake.spark.range(1), "out").xml(lake.path("copy"), rowTag="row"),
+    ],
+    ids=["read", "write"],
+)
+def test_xml_by_the_package_of_old_sparks_is_refused_before_anything_is_planned_or_staged(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch, use: Callable[[Lake, BookmarkedJob], object]
+) -> None:
+    def load(*_: object, **__: object) -> DataFrame:
+        raise IllegalArgumentException("'path' must be specified for XML data.")
+
+    monkeypatch.setattr(type(lake.spark.read), "load", load)
+    lake.put("a.xml", "<rows><row><a>1</a></row></rows>")
+    why = r"the format 'xml' by a package alone.*Nothing was read, written or changed\..*4\.0 or later"
+    with pytest.raises(OptionError, match=why), lake.job() as job:
+        use(lake, job)
     assert lake.staged("copy") == []
     assert lake.state()[1] == 0
 

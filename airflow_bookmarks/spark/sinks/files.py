@@ -75,7 +75,16 @@ class FileSink:
             writer = writer.partitionBy(*self.partition_by)
         writer.save(files.uri(folder))
         rows = count.rows() if count is not None else None
-        staged = collect_staged(files, folder, self.target, token, self.mode, rows=rows, schema=frame.schema.json())
+        staged = collect_staged(
+            files,
+            folder,
+            self.target,
+            token,
+            self.mode,
+            rows=rows,
+            schema=frame.schema.json(),
+            partition_by=self.partition_by,
+        )
         if count is None or rows is not None:
             return staged
         # Spark reported no count: its optimizer may drop it where it can prove that a frame has no rows.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from airflow_bookmarks.core.errors import MisuseError
+from airflow_bookmarks.core.errors import MisuseError, PublishError
 from airflow_bookmarks.core.text.cause import cause_of
 
 if TYPE_CHECKING:
@@ -30,6 +30,7 @@ class RunOutputs:
         self.staged: dict[str, Staged] = {}
         self.replacements: dict[str, Replacement] = {}
         self.unfinished: dict[str, str] = {}
+        self._published: dict[str, str] = {}  # by path in a target: the output that publishes it
 
     def begin_write(self, output: str) -> None:
         """Record that an output is about to be written, and has to be staged before the commit."""
@@ -56,9 +57,24 @@ class RunOutputs:
         self.placed[output] = entry
 
     def stage(self, output: str, staged: Staged) -> None:
-        """Take what was written; its write is finished."""
+        """Take what was written; its write is finished.
+
+        Raises:
+            PublishError: another output publishes to one of its paths: the later of the two would replace the file.
+        """
+        self._check_apart(output, staged)
         self.staged[output] = staged
         self.unfinished.pop(output, None)
+
+    def _check_apart(self, output: str, staged: Staged) -> None:
+        for _, path in staged.moves:
+            other = self._published.setdefault(path, output)
+            if other != output:
+                raise PublishError(
+                    f"job {self._job!r}: outputs {other!r} and {output!r} both publish a file to {path!r}, and the "
+                    "later one would replace that of the other. Nothing was committed or published. Give each output "
+                    "a folder of its own, or write one union of both frames."
+                )
 
     def check_written(self, done: str, but: Collection[str] = ()) -> None:
         """Make sure that each begun write was finished; `done` is what else the run would be: "committed".

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from airflow_bookmarks.core.errors import MisuseError
+from airflow_bookmarks.core.errors import MisuseError, PublishError
 from airflow_bookmarks.core.run import OutputEntry
 from airflow_bookmarks.lifecycle.run.use.outputs import RunOutputs
 from airflow_bookmarks.sinks.staging import Staged
@@ -31,9 +31,24 @@ def test_placed_output_has_to_be_staged() -> None:
     with pytest.raises(MisuseError, match=r"\['more'\] were placed and not written\. Nothing was published"):
         outputs.check_staged("published")
 
-    outputs.stage("more", STAGED)
+    more = Staged([("/clean/_staging/more/a", "/clean/b")], rows=1)
+    outputs.stage("more", more)
     outputs.check_staged("published")
-    assert outputs.staged == {"out": STAGED, "more": STAGED}
+    assert outputs.staged == {"out": STAGED, "more": more}
+
+
+def test_two_outputs_that_publish_to_one_path_are_refused() -> None:
+    outputs = RunOutputs("clean")
+    for name in ("out", "more"):
+        outputs.place(name, ENTRY)
+    outputs.stage("out", STAGED)
+
+    both = r"'clean': outputs 'out' and 'more' both publish a file to '/clean/a'.*Nothing was committed"
+    with pytest.raises(PublishError, match=both):
+        outputs.stage("more", Staged([("/clean/_staging/more/a", "/clean/a")], rows=1))
+
+    outputs.stage("out", STAGED)
+    assert outputs.staged == {"out": STAGED}
 
 
 def test_begun_write_has_to_be_finished() -> None:
