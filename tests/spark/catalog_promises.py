@@ -247,6 +247,48 @@ def test_partition_that_lies_elsewhere_is_no_place_to_publish_to(lake: Lake, tab
     assert [row[0] for row in lake.spark.sql(f"SELECT id FROM {table} ORDER BY id").collect()] == [1, 2]
 
 
+@pytest.mark.parametrize(("column", "kind"), [("DAY", "STRING"), ("day", "INT")])
+def test_partition_lies_where_its_files_are_however_the_catalog_spells_it(
+    lake: Lake, table: str, column: str, kind: str
+) -> None:
+    lake.spark.sql(
+        f"CREATE TABLE {table} (id INT, day {kind}) USING parquet PARTITIONED BY (day) LOCATION '{lake.path('out')}'"
+    )
+    for name, lines in (("a.txt", ["1,01", "2,02"]), ("b.txt", ["3,02", "4,03"])):
+        lake.put(name, *lines)
+        with lake.job() as job:
+            writer = job.write(orders(lake, job).withColumnRenamed("day", column), "out").partitionBy(column)
+            writer.in_catalog(f"spark:{table}").parquet(lake.path("out"))
+    assert lake.head().published == 2
+    days = ["01", "02", "02", "03"]
+    assert rows(lake, table) == [(number, int(day) if kind == "INT" else day) for number, day in enumerate(days, 1)]
+
+
+def test_two_folders_that_are_one_partition_to_the_catalog_are_no_place_to_publish_to(
+    lake: Lake, table: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("airflow_bookmarks.spark.tables.catalog._AT_ONCE", 1)  # the metastore refuses both at once
+    lake.spark.sql(
+        f"CREATE TABLE {table} (id INT, day INT) USING parquet PARTITIONED BY (day) LOCATION '{lake.path('out')}'"
+    )
+    lake.put("a.txt", "1,01", "2,1")
+    with pytest.raises(PublishError, match=r"has a partition 'day=1' already that lies in .*day=01'.*stays due"):
+        run(lake, lambda w: w.partitionBy("day").in_catalog(f"spark:{table}").parquet(lake.path("out")))
+
+
+def test_partition_columns_of_a_table_are_taken_in_its_own_case(lake: Lake, table: str) -> None:
+    lake.spark.sql(f"CREATE TABLE {table} (id INT, day STRING) USING parquet PARTITIONED BY (day)")
+    lake.put("a.txt", "1,x", "2,y")
+    run(lake, lambda writer: writer.saveAsTable(table))
+    lake.put("b.txt", "3,x")
+    with lake.job() as job:
+        frame = orders(lake, job).withColumnRenamed("day", "DAY")
+        writer = job.write(frame, "out").mode("overwrite").option("partitionOverwriteMode", "dynamic")
+        writer.partitionBy("DAY").saveAsTable(table)
+    assert rows(lake, table) == [(2, "y"), (3, "x")]
+    assert partitions(lake, table) == ["day=x", "day=y"]
+
+
 @pytest.mark.parametrize("option", mostly_thorough(["pause", "disable"]))
 def test_run_that_moves_nothing_adds_its_partitions(lake: Lake, table: str, option: str) -> None:
     lake.put("a.txt", "1,x")

@@ -9,7 +9,7 @@ from airflow_bookmarks.spark.outputs.files import stage_files
 from airflow_bookmarks.spark.sinks.catalog_table import columns_by_name, columns_by_place, existing, made
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from pyspark.sql import DataFrame
 
@@ -27,7 +27,8 @@ def stage_by_name(draft: OutputDraft, name: str) -> None:
     if table is None:
         table = made(draft.what, draft.frame, name, draft.format, draft.partition_by)
     _check_format(draft, name, table)
-    draft.partition_by = draft.partition_by or table.partitions
+    if _folded(draft.partition_by) in ((), _folded(table.partitions)):
+        draft.partition_by = table.partitions  # in its case: a folder M=1 would lie beside m=1, and not replace it
     _stage_into(draft, table, columns_by_name)
 
 
@@ -45,6 +46,10 @@ def stage_by_place(draft: OutputDraft, name: str) -> None:
     _check_format(draft, name, table)
     draft.partition_by = table.partitions
     _stage_into(draft, table, columns_by_place)
+
+
+def _folded(names: Sequence[str]) -> tuple[str, ...]:
+    return tuple(name.lower() for name in names)
 
 
 def _check_format(draft: OutputDraft, name: str, table: HiveStyleTable) -> None:

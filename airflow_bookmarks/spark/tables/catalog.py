@@ -36,11 +36,15 @@ _AT_ONCE = 100  # partitions that one statement adds
 
 @dataclass(frozen=True, slots=True)
 class HiveStyleTable:
-    """A table over a folder of files; `columns` are names and types, those of `partitions` last."""
+    """A table over a folder of files; `columns` are names and types, those of `partitions` last.
+
+    `location` is that folder as the catalog spells it.
+    """
 
     name: str
     format: str
     folder: str
+    location: str
     columns: tuple[tuple[str, str], ...]
     partitions: tuple[str, ...]
     keeps_partitions: bool
@@ -81,6 +85,7 @@ class SparkCatalog:
             quoted(*full) if database and table else quoted(*parts),
             written_as,
             canonical_folder(told.location),
+            told.location,
             told.columns,
             told.partitions,
             details.get("Partition Provider") == "Catalog",
@@ -127,11 +132,15 @@ class SparkCatalog:
     def _add(self, table: HiveStyleTable, partitions: Sequence[CatalogPartition]) -> None:
         before = self._names(table)
         for start in range(0, len(partitions), _AT_ONCE):
-            some = " ".join(map(_partition, partitions[start : start + _AT_ONCE]))
+            # By its column and type the catalog may spell a folder otherwise than the output: M=01 as m=1.
+            some = " ".join(f"{_partition(p)} {_location(table, p)}" for p in partitions[start : start + _AT_ONCE])
             self._spark.sql(f"ALTER TABLE {table.name} ADD IF NOT EXISTS {some}")
         made = self._names(table) - before
-        for each in partitions:
-            if each.folder not in made:  # it was there before, or the catalog writes its name in another way
+        names = [_spelled(table, each) for each in partitions]
+        # If a value has another text in the catalog, two folders of the output may be one partition there: 01 and 1.
+        is_by_name = made.union(before).issuperset(names)
+        for name, each in zip(names, partitions, strict=True):
+            if name not in made or not is_by_name:
                 self._check_folder(table, each)
 
     def _names(self, table: HiveStyleTable) -> frozenset[str]:
@@ -165,6 +174,17 @@ def _format_of(told: DescribedTable) -> str:
     return next((name for ending, name in _SERDES if serde.endswith(ending)), serde or "hive")
 
 
+def _spelled(table: HiveStyleTable, partition: CatalogPartition) -> str:
+    """Return the folder of a partition with the names that the table has for its columns."""
+    values = [piece.partition("=")[2] for piece in partition.folder.split("/")]
+    return "/".join(f"{name}={value}" for name, value in zip(table.partitions, values, strict=True))
+
+
+def _location(table: HiveStyleTable, partition: CatalogPartition) -> str:
+    folder = f"{table.location.rstrip('/')}/{partition.folder}"
+    return f"LOCATION {_literal(folder)}"
+
+
 def _partition(partition: CatalogPartition) -> str:
     """Return a partition as SQL names it: Spark casts the text of a value to the type of its column."""
     values = (f"{quoted(name)} = {_value(value)}" for name, value in partition.values)
@@ -174,17 +194,21 @@ def _partition(partition: CatalogPartition) -> str:
 def _value(value: str) -> str:
     if value == NULL_VALUE:
         return "NULL"
-    escaped = value.replace("\\", "\\\\").replace("'", "\\'")
+    return _literal(value)
+
+
+def _literal(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace("'", "\\'")
     return f"'{escaped}'"
 
 
 def _made(table: str, folder: str, definition: TableDefinition) -> str:
     """Return the statement that makes a table over a folder."""
     by = ", ".join(quoted(name) for name, _ in definition.partitions)
-    location = open_filesystem(folder).uri(folder).replace("\\", "\\\\").replace("'", "\\'")
+    location = _literal(open_filesystem(folder).uri(folder))
     return (
         f"CREATE TABLE IF NOT EXISTS {quoted(*parts_of(table))} ({_ddl([*definition.columns, *definition.partitions])})"
-        f" USING {definition.format}{f' PARTITIONED BY ({by})' if by else ''} LOCATION '{location}'"
+        f" USING {definition.format}{f' PARTITIONED BY ({by})' if by else ''} LOCATION {location}"
     )
 
 
