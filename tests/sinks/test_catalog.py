@@ -42,6 +42,9 @@ class Catalog:
     def fits(self, table: str, folder: str, columns: Sequence[str]) -> str:
         raise NotImplementedError
 
+    def outside(self, table: str, folder: str) -> tuple[str, str] | None:
+        raise NotImplementedError
+
     def define(self, table: str, folder: str, definition: TableDefinition) -> None:
         raise NotImplementedError
 

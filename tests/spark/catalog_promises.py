@@ -289,6 +289,31 @@ def test_partition_columns_of_a_table_are_taken_in_its_own_case(lake: Lake, tabl
     assert partitions(lake, table) == ["day=x", "day=y"]
 
 
+@pytest.mark.parametrize("verb", ["saveAsTable", "insertInto", "in_catalog"])
+def test_overwrite_of_a_table_with_a_partition_outside_of_its_folder_is_refused(
+    lake: Lake, table: str, verb: str
+) -> None:
+    out, elsewhere = lake.path("out"), lake.path("elsewhere")
+    lake.spark.sql(f"CREATE TABLE {table} (id INT, day STRING) USING parquet PARTITIONED BY (day) LOCATION '{out}'")
+    lake.spark.sql(f"ALTER TABLE {table} ADD PARTITION (day = 'a/b') LOCATION '{elsewhere}'")
+    lake.spark.sql(f"INSERT INTO {table} PARTITION (day = 'a/b') VALUES (1)")
+    lake.put("a.txt", "2,x")
+
+    def write(writer: BookmarkedWriter) -> None:
+        if verb == "in_catalog":
+            writer.mode("overwrite").partitionBy("day").in_catalog(f"spark:{table}").parquet(out)
+        else:
+            getattr(writer.mode("overwrite"), verb)(table)
+
+    outside = r"a partition 'day=a%2Fb' that lies in '.*elsewhere', outside .*Drop it.*Nothing was written or committed"
+    with pytest.raises(OptionError, match=outside):
+        run(lake, write)
+    assert rows(lake, table) == [(1, "a/b")]
+    lake.spark.sql(f"ALTER TABLE {table} DROP PARTITION (day = 'a/b')")
+    run(lake, write)
+    assert rows(lake, table) == [(2, "x")]
+
+
 @pytest.mark.parametrize("option", mostly_thorough(["pause", "disable"]))
 def test_run_that_moves_nothing_adds_its_partitions(lake: Lake, table: str, option: str) -> None:
     lake.put("a.txt", "1,x")
@@ -459,6 +484,20 @@ def test_partition_of_glue_that_lies_elsewhere_is_no_place_to_publish_to(lake: L
     run(lake, in_glue(lake))
     assert sorted(glue_partitions(glue)) == [("x",), ("y",)]
     assert lake.head().published == 2
+
+
+def test_overwrite_of_a_table_of_glue_with_a_partition_outside_of_its_folder_is_refused(lake: Lake, glue: Any) -> None:
+    glue_table(glue, lake.path("out"), "day")
+    storage = {"Columns": [], "Location": lake.path("elsewhere")}
+    partition = {"Values": ["old"], "StorageDescriptor": storage}
+    glue.create_partition(DatabaseName="sales", TableName="orders", PartitionInput=partition)
+    lake.put("a.txt", "1,x")
+    with pytest.raises(OptionError, match=r"a partition 'old' that lies in '.*elsewhere', outside of its folder"):
+        run(lake, lambda writer: in_glue(lake)(writer.mode("overwrite")))
+    assert sorted(glue_partitions(glue)) == [("old",)]
+    glue.delete_partition(DatabaseName="sales", TableName="orders", PartitionValues=["old"])
+    run(lake, lambda writer: in_glue(lake)(writer.mode("overwrite")))
+    assert sorted(glue_partitions(glue)) == [("x",)]
 
 
 def test_publish_to_glue_that_died_is_finished(lake: Lake, glue: Any) -> None:

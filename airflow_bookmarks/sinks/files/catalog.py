@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from airflow_bookmarks.core.errors import OptionError, SourceError, StateCorruptError
 from airflow_bookmarks.core.selection.partition import partition_values
+from airflow_bookmarks.files.opener import canonical_folder
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -129,6 +130,14 @@ class PartitionCatalog(Protocol):
         """
         ...
 
+    def outside(self, table: str, folder: str) -> tuple[str, str] | None:
+        """Return a partition that lies outside of the folder of a table, and where; None: there is none, or no table.
+
+        Raises:
+            SourceError: the catalog is out of reach.
+        """
+        ...
+
     def define(self, table: str, folder: str, definition: TableDefinition) -> None:
         """Make a table that is not there, or give one that is the columns that it lacks; it can be repeated.
 
@@ -159,6 +168,11 @@ def elsewhere(table: str, partition: str, location: str, wanted: str) -> SourceE
         f"{wanted!r}, where nobody who reads the table finds them. It was left as it is. Give the partition that "
         "folder, or drop it from the table"
     )
+
+
+def is_outside(location: str, folder: str) -> bool:
+    """Whether a location of a catalog is not below the folder of a table."""
+    return not f"{canonical_folder(location)}/".startswith(f"{folder.rstrip('/')}/")
 
 
 def partitions_of(files: Iterable[str], folder: str) -> list[CatalogPartition]:

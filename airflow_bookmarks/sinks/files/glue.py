@@ -14,7 +14,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from airflow_bookmarks.core.errors import OptionError, SourceError
 from airflow_bookmarks.files.opener import canonical_folder
-from airflow_bookmarks.sinks.files.catalog import elsewhere
+from airflow_bookmarks.sinks.files.catalog import elsewhere, is_outside
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -74,6 +74,22 @@ class GlueCatalog:
     def fits(self, table: str, folder: str, columns: Sequence[str]) -> str:
         """See `PartitionCatalog.fits`."""
         return table if self._found(table) is None else self.check(table, folder, columns)
+
+    def outside(self, table: str, folder: str) -> tuple[str, str] | None:
+        """See `PartitionCatalog.outside`."""
+        if self._found(table) is None:
+            return None
+        database, name = _names(table)
+        page: dict[str, Any] = {"DatabaseName": database, "TableName": name, "ExcludeColumnSchema": True}
+        while True:
+            said = self._asked("get_partitions", table, **page)
+            for each in said.get("Partitions", ()):
+                location = each.get("StorageDescriptor", {}).get("Location", "")
+                if location and is_outside(location, folder):
+                    return "/".join(each["Values"]), location
+            if not said.get("NextToken"):
+                return None
+            page["NextToken"] = said["NextToken"]
 
     def define(self, table: str, folder: str, definition: TableDefinition) -> None:
         """See `PartitionCatalog.define`."""

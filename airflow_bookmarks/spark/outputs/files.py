@@ -64,7 +64,15 @@ def _sink(draft: OutputDraft, target: str, staging: str | None) -> FileSink:
     mode, table = draft.publish_mode(), draft.catalog_table
     if table is not None:
         may_be_made = draft.catalog_definition is not None
-        table = checked(draft.what, draft.job.spark, table, target, draft.partition_by, may_be_made=may_be_made)
+        table = checked(
+            draft.what,
+            draft.job.spark,
+            table,
+            target,
+            draft.partition_by,
+            may_be_made=may_be_made,
+            replaces_all=mode is Mode.OVERWRITE,
+        )
     return FileSink(
         draft.format,
         target,

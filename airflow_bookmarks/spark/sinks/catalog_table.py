@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import Column, DataFrame, SparkSession
 
+    from airflow_bookmarks.sinks.files.catalog import PartitionCatalog
     from airflow_bookmarks.spark.tables.catalog import HiveStyleTable
 
 _LEFT = "Nothing was written or committed."
@@ -35,24 +36,40 @@ def checked(
     partition_by: Sequence[str],
     *,
     may_be_made: bool = False,
+    replaces_all: bool = False,
 ) -> CatalogTable:
     """Return a table of a catalog by its full name, if it lies in the folder of an output and has its partitions.
 
     Args:
         what: job and output, for errors.
         may_be_made: whether the publish makes it if it is not there.
+        replaces_all: whether the output replaces the whole table, which the files in its folder have to be.
 
     Raises:
-        OptionError: it does not, or there is no such table. SourceError: the catalog is out of reach.
+        OptionError: it does not, or there is no such table; it is to be replaced, and a partition lies elsewhere.
+        SourceError: the catalog is out of reach.
     """
     try:
         catalog = reached(table, {SPARK: SparkCatalog(spark)})
         name = (catalog.fits if may_be_made else catalog.check)(table.name, folder, partition_by)
+        if replaces_all:
+            _check_inside(catalog, name, folder)
     except OptionError as error:
         raise OptionError(f"{what}: {str(error).rstrip('.')}. {_LEFT}") from error
     except SourceError as error:
         raise SourceError(f"{what}: {str(error).rstrip('.')}. {_LEFT} Run it again when it answers.") from error
     return CatalogTable(table.catalog, name)
+
+
+def _check_inside(catalog: PartitionCatalog, name: str, folder: str) -> None:
+    outside = catalog.outside(name, folder)
+    if outside is not None:
+        partition, location = outside
+        raise OptionError(
+            f"the table {name} has a partition {partition!r} that lies in {location!r}, outside of its folder, and an "
+            "overwrite of the whole table would leave its rows. Drop it from the table, or replace those partitions "
+            "alone that are written, with partitionOverwriteMode='dynamic'"
+        )
 
 
 def existing(what: str, spark: SparkSession, name: str) -> HiveStyleTable | None:

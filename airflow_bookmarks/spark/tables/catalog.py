@@ -14,7 +14,7 @@ from airflow_bookmarks.core.text.catalog_name import parts_of, quoted
 from airflow_bookmarks.core.text.cause import cause_of
 from airflow_bookmarks.core.text.escaping import in_lines
 from airflow_bookmarks.files.opener import canonical_folder, open_filesystem
-from airflow_bookmarks.sinks.files.catalog import elsewhere
+from airflow_bookmarks.sinks.files.catalog import elsewhere, is_outside, partitions_of
 from airflow_bookmarks.spark.features import SPARK_ERRORS
 from airflow_bookmarks.spark.tables.described import DescribedTable
 
@@ -105,6 +105,21 @@ class SparkCatalog:
         """See `PartitionCatalog.fits`."""
         return table if self.find(table) is None else self.check(table, folder, columns)
 
+    def outside(self, table: str, folder: str) -> tuple[str, str] | None:
+        """See `PartitionCatalog.outside`; it takes a question for each partition."""
+        found = self.find(table)
+        if found is None or not found.keeps_partitions:
+            return None
+        try:
+            names = sorted(self._names(found))
+            for each in partitions_of([f"{folder}/{name}/part" for name in names], folder):
+                location = self._location_of(found, each)
+                if location and is_outside(location, folder):
+                    return each.folder, location
+        except SPARK_ERRORS as error:
+            raise SourceError(f"the table {table} does not tell its partitions: {in_lines(cause_of(error))}") from error
+        return None
+
     def define(self, table: str, folder: str, definition: TableDefinition) -> None:
         """See `PartitionCatalog.define`."""
         try:
@@ -149,11 +164,14 @@ class SparkCatalog:
 
     def _check_folder(self, table: HiveStyleTable, partition: CatalogPartition) -> None:
         """Make sure that a partition that the catalog may have had already lies where an output has its files."""
-        rows = self._spark.sql(f"DESCRIBE TABLE EXTENDED {table.name} {_partition(partition)}").collect()
-        location = next((row[1] for row in rows if row[0] == "Location"), "")
+        location = self._location_of(table, partition)
         wanted = f"{table.folder}/{partition.folder}"
         if not location or canonical_folder(location) != canonical_folder(wanted):
             raise elsewhere(f"the table {table.name}", partition.folder, location, wanted)
+
+    def _location_of(self, table: HiveStyleTable, partition: CatalogPartition) -> str:
+        rows = self._spark.sql(f"DESCRIBE TABLE EXTENDED {table.name} {_partition(partition)}").collect()
+        return next((row[1] for row in rows if row[0] == "Location"), "")
 
     def _found(self, table: str, folder: str) -> HiveStyleTable:
         found = self.find(table)
