@@ -54,7 +54,8 @@ def published_entry(
     """
     lists = {"publish": encode_moves(staged.moves, staged.files), "schema": (staged.schema or "").encode()}
     if deletes is not None:
-        lists["delete"] = encode_paths(deletes)
+        purged = {file.path: file for file in staged.purged}
+        lists["delete"] = encode_paths([purged.get(path, path) for path in deletes])
     stored = store(lists)
     counts = {"rows": staged.rows, "files": len(staged.moves), "bytes": staged.bytes}
     counts["deleted_files"] = len(deletes or ())

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from airflow_bookmarks.core.rules.emptiness import WhenEmpty
+    from airflow_bookmarks.core.selection.listing import FileInfo
     from airflow_bookmarks.files.filesystem import FileSystem
 
 OnUnknownRuns = Literal["error", "keep"]
@@ -60,11 +61,11 @@ class StagingRequest:
 @dataclass(frozen=True, slots=True)
 class Staged:
     """What is staged: pairs (staged file, name in the target), files that the publish deletes, and counts.
-
     `rows` is None where they were not counted; `schema` is the JSON of what was written; `files` are the staged files
     in the order of the moves (None: not looked at). `removed_keys` are how many of the rows are the delete set of an
     upsert (None: it has none). `made_from` are the contexts that it was made from, as far as
-    that is known. `figures` are what else the record says of rows that have landed by themselves.
+    that is known. `figures` are what else the record says of rows that have landed by themselves. `purged` are those of
+    the `deletes` that go only as long as they are as they were listed.
     """
 
     moves: Sequence[tuple[str, str]]
@@ -76,6 +77,7 @@ class Staged:
     made_from: Sequence[str] = ()
     removed_keys: int | None = None
     figures: Mapping[str, Any] = field(default_factory=dict)
+    purged: Sequence[FileInfo] = ()
 
 
 def stats_of(request: StagingRequest) -> dict[str, Any]:

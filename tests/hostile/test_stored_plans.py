@@ -144,7 +144,13 @@ def test_publish_list_that_means_nothing_is_damage(decode: Callable[[bytes], obj
 
 
 def test_delete_list_that_means_nothing_is_damage() -> None:
-    for body in (deflated([7]), deflated([["a"]]), zlib.compress(b'["\\ud800"]')):
+    for body in (
+        deflated([7]),
+        deflated([["a"]]),
+        deflated([["a", 1, 1, 7]]),
+        deflated([[7, 1, 1, None]]),
+        zlib.compress(b'["\\ud800"]'),
+    ):
         with pytest.raises(StateCorruptError, match="nothing was changed"):
             decode_paths(body)
     assert decode_paths(zlib.compress(rb'["a\\udir"]')) == ["a\\udir"]

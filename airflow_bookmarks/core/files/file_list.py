@@ -33,17 +33,26 @@ def decode_published(body: bytes) -> list[FileInfo | str]:
     return [row[1] if len(row) == 2 else FileInfo(row[1], *row[2:]) for row in _move_rows(body)]
 
 
-def encode_paths(paths: Sequence[str]) -> bytes:
-    """Return a delete list as stored."""
-    return deflated(list(paths))
+def encode_paths(files: Sequence[FileInfo | str]) -> bytes:
+    """Return a delete list as stored: paths, and (path, size, time (ms), etag) of those that go only as listed."""
+    return deflated(
+        [file if isinstance(file, str) else [file.path, file.size_bytes, file.modified_ms, file.etag] for file in files]
+    )
 
 
 def decode_paths(body: bytes) -> list[str]:
-    """Return the delete list that `encode_paths` wrote."""
+    """Return the paths of the delete list that `encode_paths` wrote."""
+    return [file if isinstance(file, str) else file.path for file in decode_deletes(body)]
+
+
+def decode_deletes(body: bytes) -> list[FileInfo | str]:
+    """Return what a delete list takes away: a path alone goes whatever its file holds by then."""
+    rows = _unzip(body)
     try:
-        return texts(_unzip(body))
+        texts([row[0] if _is_listed(row) else row for row in rows])
     except TypeError as error:
         raise StateCorruptError(f"a stored file list can't be read ({error}); nothing was changed") from error
+    return [row if isinstance(row, str) else FileInfo(*row) for row in rows]
 
 
 def _move_rows(body: bytes) -> list[list[Any]]:
@@ -53,6 +62,10 @@ def _move_rows(body: bytes) -> list[list[Any]]:
         if not is_pair or (len(row) == 5 and not _is_version(*row[2:])):
             raise StateCorruptError("a stored publish list has a row that means nothing; nothing was changed")
     return rows
+
+
+def _is_listed(row: object) -> bool:
+    return isinstance(row, list) and len(row) == 4 and _is_version(*row[1:])
 
 
 def _is_version(size: object, time_ms: object, etag: object) -> bool:

@@ -1,6 +1,6 @@
 """`purge_s3_path` and `purge_table`: files older than a retention period go, with the publish or at once.
 
-enable             listed now, deleted by the publish of the run; what comes later stays
+enable             listed now, deleted by the publish of the run; what comes later stays, also in place of a listed file
 any other run      deleted now
 
 The manifest of a purge, `Success.csv` and `Failed.csv`, is written once the files are gone. Partitions whose files are
@@ -41,6 +41,7 @@ from airflow_bookmarks.spark.session import session_access
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from airflow_bookmarks.core.selection.listing import FileInfo
     from airflow_bookmarks.glue.catalogs.table import Catalog, GlueTable
     from airflow_bookmarks.glue.run import GlueRun
 
@@ -175,7 +176,7 @@ def _purge(run: GlueRun, call: str, paths: Sequence[str], wanted: PurgeOptions, 
         for each in purged:
             each.stage(ctx)
         if manifest is not None:
-            manifest.follows_the_publish([file for each in purged for file in each.files])
+            manifest.follows_the_publish(purged)
         return
     gone: set[str] = set()
     try:
@@ -195,8 +196,11 @@ class _Manifest:
     call: str
     folder: str
 
-    def follows_the_publish(self, files: Sequence[str]) -> None:
-        """Write it when the publish of the run has deleted the files; the run is committed then, and stays so."""
+    def follows_the_publish(self, purged: Sequence[_Purge]) -> None:
+        """Write it when the publish of the run has deleted the files; the run is committed then, and stays so.
+
+        A file that is there by then was replaced since it was listed, and has failed to be purged.
+        """
         job, access = self.run.job, session_access(self.run.spark, session_conf(self.run.spark))
 
         def write() -> None:
@@ -204,7 +208,9 @@ class _Manifest:
                 return
             try:
                 with reached_by(access):
-                    self.write(files, ())
+                    there = {path for each in purged for path in each.present()}
+                    files = [file for each in purged for file in each.files]
+                    self.write([f for f in files if f not in there], [f for f in files if f in there])
             except (OSError, BookmarkError) as error:
                 log.warning("%s: the manifest in %s could not be written: %s", self.call, self.folder, cause_of(error))
 
@@ -227,7 +233,12 @@ class _Purge:
     run: GlueRun
     call: str
     folder: str
-    files: tuple[str, ...]
+    listed: tuple[FileInfo, ...]
+
+    @property
+    def files(self) -> list[str]:
+        """Their paths."""
+        return [info.path for info in self.listed]
 
     @classmethod
     def of(cls, run: GlueRun, call: str, path: str, wanted: PurgeOptions) -> _Purge:
@@ -241,10 +252,10 @@ class _Purge:
         except SourceMissingError:
             listing = None
         found = [] if listing is None else [info for info in listing if info.path != folder]
-        old = tuple(info.path for info in found if wanted.retention <= timedelta(0) or info.modified_ms < before)
+        old = tuple(info for info in found if wanted.retention <= timedelta(0) or info.modified_ms < before)
         log.info("%s: %s of %d to purge", call, counted(len(old), "file"), len(found))
-        for file in old:
-            bounds.check_purge(file)
+        for info in old:
+            bounds.check_purge(info.path)
         return cls(run, call, folder, old)
 
     def stage(self, ctx: str) -> None:
@@ -253,7 +264,12 @@ class _Purge:
         if job is None:  # a managed run has one
             raise RuntimeError(f"{self.call}: the run has no job")
         name = self.run.take_output(ctx or f"purge-{self._last}", f"{self.folder}/")
-        stage_purge(job, name, self.folder, self.files)
+        stage_purge(job, name, self.folder, self.listed)
+
+    def present(self) -> list[str]:
+        """Return the files that are there now."""
+        there = open_filesystem(self.folder).stat(self.files)
+        return [path for path, info in zip(self.files, there, strict=True) if info is not None]
 
     def make(self, gone: set[str]) -> None:
         """Delete them now and add them to `gone`; consumers see those that runs of the job published as replaced."""

@@ -2,7 +2,8 @@
 
 move each staged file to its name in the target   one request each, which fails when its source is gone; where the
                                                   file system bears it, several at a time, in any order
-then delete the files on the delete list          overwrite only; the list was fixed at the commit
+then delete the files on the delete list          overwrite and purge; the list was fixed at the commit, and a purge
+                                                  leaves what is no longer as it was listed
 """
 
 from __future__ import annotations
@@ -19,11 +20,13 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from airflow_bookmarks.core.run import OutputEntry, RunKey
+    from airflow_bookmarks.core.selection.listing import FileInfo
     from airflow_bookmarks.sinks.files.changes import Move
     from airflow_bookmarks.sinks.sink import PublishSteps
 
 log = logging.getLogger(__name__)
 
+_LOOKED_AT = 1000  # files that are looked at before they are deleted
 _PROGRESS_EVERY = 1000
 _PROGRESS_EVERY_S = 10.0
 
@@ -124,14 +127,44 @@ class _Progress:
             log.info("bookmark: %s: %d of %d files", self._what, self._done, self._total)
 
 
-def delete_all(changes: FileChanges, what: str, steps: PublishSteps, closing: Closing = COMMITTED) -> None:
+def delete_all(
+    changes: FileChanges,
+    what: str,
+    steps: PublishSteps,
+    closing: Closing = COMMITTED,
+    *,
+    listed: Sequence[FileInfo] = (),
+) -> None:
     """Delete what a run has replaced, once everything that it staged is moved; for the arguments see `move_all`.
+
+    Args:
+        listed: those of the files that go only as they were listed: one that was delivered anew meanwhile stays.
 
     Raises:
         PublishError: a file can't be deleted.
     """
     progress = _Progress(f"deleting what {what} replaced", len(changes.deletes), steps)
     try:
-        changes.delete(lambda path, was_there: progress.one_more())
+        if len(listed) < len(changes.deletes):
+            others = set(changes.deletes).difference(file.path for file in listed)
+            changes.delete(lambda path, was_there: progress.one_more(), only=others)
+        for start in range(0, len(listed), _LOOKED_AT):  # not all at once: a file may be replaced after the look
+            unchanged = _unchanged(changes, listed[start : start + _LOOKED_AT], what)
+            changes.delete(lambda path, was_there: progress.one_more(), only=unchanged)
     except OSError as error:
         raise PublishError(f"{what}: {error}. {closing.failed}") from error
+
+
+def _unchanged(changes: FileChanges, listed: Sequence[FileInfo], what: str) -> set[str]:
+    """Return the files that are as they were listed, and warn of those that are others now."""
+    pairs = [(file, now) for file, now in zip(listed, changes.stat([f.path for f in listed]), strict=True) if now]
+    changed = [file.path for file, now in pairs if now.version != file.version]
+    if changed:
+        log.warning(
+            "bookmark: %s: %d files were replaced since the run listed them to delete them, and stay, the first: %r. A "
+            "later purge deletes them once they are old enough",
+            what,
+            len(changed),
+            changed[0],
+        )
+    return {file.path for file, now in pairs if now.version == file.version}

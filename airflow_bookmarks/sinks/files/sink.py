@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from airflow_bookmarks.core.files.file_list import decode_moves, decode_paths
+from airflow_bookmarks.core.files.file_list import decode_deletes, decode_moves
 from airflow_bookmarks.core.rules.mode import Mode
 from airflow_bookmarks.core.rules.territory import (
     SIDE_FOLDER,
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     from airflow_bookmarks.core.rules.territory import Territory
     from airflow_bookmarks.core.run import RunKey
+    from airflow_bookmarks.core.selection.listing import FileInfo
     from airflow_bookmarks.sinks.clean import CleanGround, CleanList
     from airflow_bookmarks.sinks.files.catalog import PartitionCatalog
     from airflow_bookmarks.sinks.files.clean import FilesRemoval
@@ -39,11 +40,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class FilesPublication:
-    """The moves of one output, and the deletes and partitions that follow them; all of them checked."""
+    """The moves of one output, and the deletes and partitions that follow them; all of them checked.
+
+    `listed` are those of the deletes that go only as they were listed.
+    """
 
     output: StoredOutput
     changes: FileChanges
     registration: Registration | None = None
+    listed: Sequence[FileInfo] = ()
 
     def publish(self, check_held: Callable[[str], None], steps: PublishSteps) -> int:
         """Move what the run lists, delete what it lists, add its partitions; return how many files were made visible.
@@ -54,7 +59,7 @@ class FilesPublication:
         moved = move_all(self.changes, str(self.output), steps)
         if self.changes.deletes:
             check_held(f"delete what run {self.output.run.key} replaced")
-            delete_all(self.changes, str(self.output), steps)
+            delete_all(self.changes, str(self.output), steps, listed=self.listed)
         if self.registration is not None:
             self.registration.add(str(self.output), COMMITTED.failed)
         return moved
@@ -114,12 +119,15 @@ class FilesSink(CollectedSink, CleanedSink):
         if entry.publish is None and entry.delete is None:
             return None
         moves = [] if entry.publish is None else decode_moves(output.blobs.get(entry.publish))
-        deletes = [] if entry.delete is None else decode_paths(output.blobs.get(entry.delete))
+        deletes = [] if entry.delete is None else decode_deletes(output.blobs.get(entry.delete))
+        listed = [file for file in deletes if not isinstance(file, str)]
         bounds = OutputBounds.of(output.territory, output.run, output.name)
-        changes = FileChanges.of_output(bounds, moves, deletes)
+        changes = FileChanges.of_output(
+            bounds, moves, [file if isinstance(file, str) else file.path for file in deletes]
+        )
         files = [target for _, target in moves]
         registration = Registration.of_entry(entry, files, self._catalogs, str(output), COMMITTED.failed)
-        return FilesPublication(output, changes, registration)
+        return FilesPublication(output, changes, registration, listed)
 
     def is_unpublished(self, output: StoredOutput) -> bool:
         """See `StagedSink.is_unpublished`: none of the files is there, whose names no other run has."""

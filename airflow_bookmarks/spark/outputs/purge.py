@@ -10,11 +10,12 @@ from airflow_bookmarks.sinks.staging import Staged, purge_request
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from airflow_bookmarks.core.selection.listing import FileInfo
     from airflow_bookmarks.spark.outputs.draft import WritingJob
 
 
-def stage_purge(job: WritingJob, name: str, folder: str, files: Sequence[str]) -> None:
-    """Let the publish of this run delete files below a folder: these, and none that come later.
+def stage_purge(job: WritingJob, name: str, folder: str, files: Sequence[FileInfo]) -> None:
+    """Let the publish of this run delete files below a folder: these, and none that come later, by their names or new.
 
     It is an output of its own, which makes nothing visible, so other outputs of the run may write to the same folder.
 
@@ -22,7 +23,7 @@ def stage_purge(job: WritingJob, name: str, folder: str, files: Sequence[str]) -
         job: the job, which has begun.
         name: the name of the output.
         folder: the folder, as its file system spells it.
-        files: those below it that are to go; none: the run says so, and deletes nothing.
+        files: those below it that are to go, as they were listed; none: the run says so, and deletes nothing.
 
     Raises:
         OutOfBoundsError: the folder is a whole file system or bucket, or a file lies elsewhere or is staged.
@@ -32,7 +33,7 @@ def stage_purge(job: WritingJob, name: str, folder: str, files: Sequence[str]) -
     run.begin_write(name)
     with run.writing(name):
         bounds = PurgeBounds(Territory(job.store.namespace, job.name), f"output {name!r}", folder)
-        for path in files:
-            bounds.check_purge(path)
+        for file in files:
+            bounds.check_purge(file.path)
         run.place(name, purge_request(folder))
-        run.staged(name, Staged((), tuple(files), rows=0))
+        run.staged(name, Staged((), [file.path for file in files], rows=0, purged=files))

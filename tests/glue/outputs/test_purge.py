@@ -187,6 +187,18 @@ def test_purge_aside_is_known_to_consumers(script: Script, out: Path, store: Boo
     assert names(out) == []
 
 
+def test_file_that_is_delivered_anew_before_the_commit_stays_and_is_named_as_failed(script: Script, out: Path) -> None:
+    files, manifest = [old(out / "a.txt"), old(out / "day.txt")], script.root / "manifest"
+    script.begin()
+    purge_s3_path(script.run, str(out), {"manifestFilePath": str(manifest)})
+    (out / "day.txt").write_text("new rows")
+
+    script.commit()
+
+    assert names(out) == ["day.txt"]
+    assert [(manifest / f"{name}.csv").read_text() for name in ("Success", "Failed")] == [f"{f}\n" for f in files]
+
+
 def test_manifest_names_what_is_gone_once_it_is(script: Script, out: Path) -> None:
     file, manifest = old(out / "a.txt"), script.root / "manifest"
     script.begin()

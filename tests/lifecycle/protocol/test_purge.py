@@ -29,9 +29,10 @@ COMMITTED = list(Failpoint)[list(Failpoint).index(Failpoint.COMMITTED) :]
 def purge(shop: Shop, run: RunSession, files: list[str] | None = None) -> None:
     """Let the run purge files of its target: by default all that lie there now."""
     target = shop.root / run.job
-    listed = FILES.list(str(target), recursive=True).files.paths if files is None and target.exists() else files or []
+    listed = FILES.list(str(target), recursive=True).files if files is None and target.exists() else ()
+    paths = [file.path for file in listed] if files is None else files
     run.place("purge", StagingRequest("files", str(target), stats={"mode": "purge"}))
-    run.staged("purge", Staged((), tuple(listed), rows=0))
+    run.staged("purge", Staged((), paths, rows=0, purged=list(listed)))
 
 
 def purge_and_copy(shop: Shop, run_id: str | None = None, attempt: int = 1) -> ActiveRun:
@@ -98,6 +99,39 @@ def test_purge_leaves_what_came_after_its_call(shop: Shop) -> None:
     run.commit()
 
     assert shop.target_lines() == {"late": 1}
+
+
+@pytest.mark.parametrize("when", ["before the commit", "while the publish is due"])
+def test_purge_leaves_a_file_that_was_delivered_anew_since_its_call(
+    shop: Shop, caplog: pytest.LogCaptureFixture, when: str
+) -> None:
+    for name in ("day.txt", "old.txt"):
+        (shop.root / "copy" / name).parent.mkdir(exist_ok=True)
+        (shop.root / "copy" / name).write_text("old\n")
+    if when == "before the commit":
+        run = shop.begin()
+        purge(shop, run)
+        (shop.root / "copy" / "day.txt").write_text("new rows\n")
+        run.commit()
+    else:
+        dies(shop, Failpoint.COMMITTED)
+        (shop.root / "copy" / "day.txt").write_text("new rows\n")
+        assert finish(shop.store, "copy", RunIdentity("task", 1), RunEnvironment()).is_published
+
+    assert shop.target_lines() == {"new rows": 1}
+    assert "1 files were replaced since the run listed them" in caplog.text
+
+
+def test_purge_that_a_former_version_committed_deletes_by_name(shop: Shop) -> None:
+    (shop.root / "copy").mkdir(exist_ok=True)
+    (shop.root / "copy" / "day.txt").write_text("old\n")
+    run = shop.begin()
+    purge(shop, run, [str(shop.root / "copy" / "day.txt")])
+    (shop.root / "copy" / "day.txt").write_text("new rows\n")
+
+    run.commit()
+
+    assert shop.target_lines() == {}
 
 
 def test_purge_in_a_run_with_nothing_new_takes_effect(shop: Shop) -> None:
