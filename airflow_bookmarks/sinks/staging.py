@@ -61,6 +61,7 @@ class StagingRequest:
 @dataclass(frozen=True, slots=True)
 class Staged:
     """What is staged: pairs (staged file, name in the target), files that the publish deletes, and counts.
+
     `rows` is None where they were not counted; `schema` is the JSON of what was written; `files` are the staged files
     in the order of the moves (None: not looked at). `removed_keys` are how many of the rows are the delete set of an
     upsert (None: it has none). `made_from` are the contexts that it was made from, as far as
