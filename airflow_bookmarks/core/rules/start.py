@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from airflow_bookmarks.core.errors import OptionError
+from airflow_bookmarks.core.text.instant import in_utc
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -44,18 +45,13 @@ class Start:
         """
         if value in (_BEGINNING, _NOW):
             return cls(is_now=value == _NOW)
-        try:
-            time = datetime.fromisoformat(value) if isinstance(value, str) else value
-            is_aware = isinstance(time, datetime) and time.tzinfo is not None
-            utc = time.astimezone(UTC) if is_aware else None
-        except (ValueError, OverflowError):  # no time, or in UTC not in the years 1 to 9999
-            utc = None
-        if utc is None:
+        time = in_utc(value)
+        if time is None:
             raise OptionError(
                 f"start={value!r}: expected 'beginning', 'now', or a time with a zone such as 2013-01-31T00:00:00Z. "
                 "Nothing was read or changed."
             )
-        return cls(time=utc)
+        return cls(time=time)
 
     @property
     def text(self) -> str:

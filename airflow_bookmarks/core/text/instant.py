@@ -22,6 +22,22 @@ def from_text(text: str) -> datetime:
     return datetime.fromisoformat(text).astimezone(UTC)
 
 
+def in_utc(value: object) -> datetime | None:
+    """Return a time with a zone, or the ISO 8601 text of one, in UTC; None if it is neither.
+
+    A time that in UTC is not in the years 1 to 9999 is none.
+
+    Example:
+        >>> in_utc("2013-01-31T23:59:58+01:00"), in_utc("2013-01-31"), in_utc("0001-01-01T00:00:00+14:00")
+        (datetime.datetime(2013, 1, 31, 22, 59, 58, tzinfo=datetime.timezone.utc), None, None)
+    """
+    try:
+        time = datetime.fromisoformat(value) if isinstance(value, str) else value
+        return time.astimezone(UTC) if isinstance(time, datetime) and time.tzinfo is not None else None
+    except (ValueError, OverflowError):
+        return None
+
+
 def utc_now() -> datetime:
     """Return the present time of this machine, aware, UTC."""
     return datetime.now(UTC)

@@ -13,10 +13,11 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from airflow_bookmarks.core.errors import DocumentError
+from airflow_bookmarks.core.text.instant import in_utc
 
 FILES_CLASS = "HadoopDataSourceJobBookmarkState"
 
@@ -116,14 +117,10 @@ def _files_state(ctx: str, timestamps: Any) -> GlueFilesState:
 
 
 def _time(ctx: str, text: str) -> datetime:
-    try:
-        time = datetime.fromisoformat(text)
-        utc = None if time.tzinfo is None else time.astimezone(UTC)
-    except (ValueError, OverflowError):  # no time, or in UTC not in the years 1 to 9999
-        utc = None
-    if utc is None:
+    time = in_utc(text)
+    if time is None:
         raise _malformed(f"context {ctx!r} has CURR_RUN_START_TIME={text!r}: expected a time with a zone")
-    return utc
+    return time
 
 
 def _malformed(what: str, then: str = "Ask Glue again: 'aws glue get-job-bookmark --job-name NAME'.") -> DocumentError:

@@ -71,15 +71,16 @@ def warn_changed_since(job: str, ctx: str, source: Source[P], plan: P) -> None:
     except BookmarkError as error:
         log.warning("bookmark %s, context %s: can't look whether input changed as rows landed: %s", job, ctx, error)
         return
-    what = found.moved or (f"{gone_in_words(plan, found.missing)} changed or went" if found.missing else None)
+    what = found.moved
+    if what is None and found.missing:
+        what = f"{gone_in_words(plan, found.missing)} changed or went, the first: {min(found.missing)!r},"
     if what is not None:
         log.warning(
-            "bookmark %s, context %s: %s%s while rows landed in an output that commits by itself. They may be those of "
+            "bookmark %s, context %s: %s while rows landed in an output that commits by itself. They may be those of "
             "either version, and the next run reads what is there then: look there for rows that are missing or twice",
             job,
             ctx,
             what,
-            f", the first: {min(found.missing)!r}," if found.missing and found.moved is None else "",
         )
 
 

@@ -38,13 +38,11 @@ def check_rewound(job: UpstreamJob, before: UpstreamPosition, head: Head, on_rew
         RewindWanted: the consumer is to go back along.
         UpstreamRewoundError, UpstreamReplayedError: a person is to decide.
     """
-    if before.run_number > head.run_number and before.epoch == head.epoch:
-        if on_rewind in ("rewind", "rewind_keep"):
-            raise RewindWanted(job.name, head.run_number, keeps=on_rewind == "rewind_keep")
-        raise _rewound(job, before, head.run_number)
-    if (before.epoch, before.changes) == (head.epoch, head.changes) or on_rewind == "ignore":
+    is_above = before.epoch == head.epoch and before.run_number > head.run_number
+    is_unchanged = (before.epoch, before.changes) == (head.epoch, head.changes)
+    if not is_above and (is_unchanged or on_rewind == "ignore"):
         return
-    target = None
+    target = head.run_number if is_above else None
     if before.epoch != head.epoch:
         lines = job.store.lines(job.name)
         target = last_common_run(before.epoch, head.epoch, before.run_number, lines)

@@ -59,16 +59,22 @@ def test_imported_jobs_go_on_where_the_exported_ones_stood(busy: Shop, other: Sh
     assert other.store.head("copy").epoch == undo_target + 1
 
 
+def exported_before_a_run(shop: Shop) -> dict[str, Any]:
+    """Return `copy` as it stood at run 1, which `report` has read; it has made run 2 since."""
+    shop.put("a.txt", "a")
+    shop.run()
+    shop.run("report", upstream="copy")
+    document = export(shop.store, ["copy"])
+    shop.put("b.txt", "b")
+    shop.run()
+    return document
+
+
 @pytest.mark.parametrize("is_upstream_there", [True, False])
 def test_consumer_that_has_read_more_than_its_upstream_has_made_is_not_imported(
     shop: Shop, other: Shop, *, is_upstream_there: bool
 ) -> None:
-    shop.put("a.txt", "a")
-    shop.run()
-    shop.run("report", upstream="copy")
-    old = export(shop.store, ["copy"])
-    shop.put("b.txt", "b")
-    shop.run()
+    old = exported_before_a_run(shop)
     shop.run("report", upstream="copy")
     document = export(shop.store, ["report"])
     if is_upstream_there:
@@ -84,12 +90,7 @@ def test_consumer_that_has_read_more_than_its_upstream_has_made_is_not_imported(
 
 @pytest.mark.parametrize("on_rewind", ["fail", "rewind", "rewind_keep", "ignore"])
 def test_consumer_above_its_upstream_reads_nothing_as_if_all_were_read(shop: Shop, other: Shop, on_rewind: str) -> None:
-    shop.put("a.txt", "a")
-    shop.run()
-    shop.run("report", upstream="copy")
-    old = export(shop.store, ["copy"])
-    shop.put("b.txt", "b")
-    shop.run()
+    old = exported_before_a_run(shop)
     shop.run("report", upstream="copy")
     import_(other.store, export(shop.store, ["report"]), move=True, **WHY)
     import_(other.store, old, move=True, **WHY)
@@ -105,12 +106,7 @@ def test_consumer_above_its_upstream_reads_nothing_as_if_all_were_read(shop: Sho
 
 
 def test_run_that_planned_what_an_import_has_taken_back_does_not_commit(shop: Shop) -> None:
-    shop.put("a.txt", "a")
-    shop.run()
-    shop.run("report", upstream="copy")
-    old = export(shop.store, ["copy"])
-    shop.put("b.txt", "b")
-    shop.run()
+    old = exported_before_a_run(shop)
     report = shop.begin("report")
     assert shop.copy(report, upstream="copy") == ["b"]
     import_(shop.store, old, overwrite=True, **WHY)
