@@ -71,7 +71,7 @@ quick-spark: setup
 .PHONY: test
 test: page browser databases quick-spark ## Run the tests that a change has to pass; TESTS=tests/core for some of them, WORKERS=2 processes
 	@mkdir -p $(BUILD)
-	$(PYTEST) $(if $(filter tests,$(TESTS)),-m "not thorough") --junit-xml $(BUILD)/junit$(VENV:.venv%=%).xml $(TESTS)
+	$(PYTEST) $(if $(filter tests,$(TESTS)),-m "not thorough and not seldom") --junit-xml $(BUILD)/junit$(VENV:.venv%=%).xml $(TESTS)
 
 .PHONY: test-all
 test-all: page browser databases quick-spark ## Run every test: each kill, pairing, format and view, and every cluster

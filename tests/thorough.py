@@ -44,5 +44,14 @@ def examples(most: int, few: int) -> int:
     return most if os.environ.get("CHAOS") == "full" else few
 
 
+def mark_seldom(item: pytest.Item) -> None:
+    """Mark a test as one that `make test` leaves out, unless it is marked `often`.
+
+    Unlike thorough tests it shows what no other one does, of something that few changes touch and that takes long.
+    """
+    if not item.get_closest_marker("often"):
+        item.add_marker(pytest.mark.seldom)
+
+
 def _case(*values: Any, is_kept: bool) -> Any:
     return pytest.param(*values, marks=() if is_kept else pytest.mark.thorough)

@@ -82,6 +82,7 @@ def rows(lake: Lake, table: str) -> list[tuple[Any, ...]]:
 # ---- Spark's catalog
 
 
+@pytest.mark.often
 def test_table_is_made_and_has_each_row_and_partition_once(lake: Lake, table: str) -> None:
     lake.put("a.txt", "1,2026-01-01", "2,2026-01-02")
     run(lake, saved(table))
@@ -103,6 +104,7 @@ def test_append_looks_at_the_table_thrice_and_at_its_partitions_before_and_after
     assert [row[0] for row in rows(lake, table)] == [1, 2]
 
 
+@pytest.mark.often
 def test_nothing_of_a_run_is_in_the_table_before_the_commit(lake: Lake, table: str) -> None:
     lake.put("a.txt", "1,x")
     with lake.job() as job:
@@ -159,6 +161,7 @@ def test_values_of_partitions_may_be_anything(lake: Lake, table: str) -> None:
 
 
 @pytest.mark.parametrize("overwrite", mostly_thorough(["static", "dynamic"], "dynamic"))
+@pytest.mark.often
 def test_overwrite_keeps_the_table_and_replaces_its_files(lake: Lake, table: str, overwrite: str) -> None:
     lake.put("a.txt", "1,x", "2,y")
     run(lake, saved(table))
@@ -168,6 +171,7 @@ def test_overwrite_keeps_the_table_and_replaces_its_files(lake: Lake, table: str
     assert partitions(lake, table) == ["day=x", "day=y"]  # one without files stays, and has no rows
 
 
+@pytest.mark.often
 def test_publish_that_died_before_the_partitions_is_finished_by_the_next_run(lake: Lake, table: str) -> None:
     lake.put("a.txt", "1,x", "2,y")
     with pytest.raises(SimulatedCrash), runs_in(lambda _: RunEnvironment(at=dies_at(Failpoint.MOVED, 2))):
@@ -224,6 +228,7 @@ def test_partition_that_is_there_takes_more_rows_whatever_its_value(lake: Lake, 
 @pytest.mark.parametrize(
     ("value", "key"), each_once(["2026-01-01", "__HIVE_DEFAULT_PARTITION__"], ["day STRING", "day DATE"])
 )
+@pytest.mark.often
 def test_partition_that_lies_elsewhere_is_no_place_to_publish_to(lake: Lake, table: str, key: str, value: str) -> None:
     lake.spark.sql(f"CREATE TABLE {table} (id INT) PARTITIONED BY ({key}) STORED AS PARQUET")
     spec = "day = NULL" if value.startswith("__") else f"day = '{value}'"
@@ -290,6 +295,7 @@ def test_partition_columns_of_a_table_are_taken_in_its_own_case(lake: Lake, tabl
 
 
 @pytest.mark.parametrize("verb", ["saveAsTable", "insertInto", "in_catalog"])
+@pytest.mark.often
 def test_overwrite_of_a_table_with_a_partition_outside_of_its_folder_is_refused(
     lake: Lake, table: str, verb: str
 ) -> None:
@@ -454,6 +460,7 @@ def glue_partitions(glue: Any) -> dict[tuple[str, ...], str]:
     return {tuple(each["Values"]): each["StorageDescriptor"]["Location"] for each in found}
 
 
+@pytest.mark.often
 def test_table_of_glue_has_each_partition_once(lake: Lake, glue: Any) -> None:
     glue_table(glue, lake.path("out"), "Day")
     for name, lines in (("a.txt", ["1,x", "2,a/b"]), ("b.txt", ["3,x", "4,z"])):
@@ -500,6 +507,7 @@ def test_overwrite_of_a_table_of_glue_with_a_partition_outside_of_its_folder_is_
     assert sorted(glue_partitions(glue)) == [("x",)]
 
 
+@pytest.mark.often
 def test_publish_to_glue_that_died_is_finished(lake: Lake, glue: Any) -> None:
     glue_table(glue, lake.path("out"), "day")
     lake.put("a.txt", "1,x")

@@ -21,9 +21,16 @@ from airflow_bookmarks.store.bookmark_store import BookmarkStore
 from tests.quick_spark import JAVA_OPTIONS
 from tests.spark.lake import Lake, OpenSession
 from tests.spark.needs import MISSING
+from tests.thorough import mark_seldom
 from tools.connect_server import connect_server
 
 _KIND = os.environ.get("SPARK_TESTS_SESSION", "classic")
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Let `make test` play of what one kind of table or format promises the most important, see `own_process`."""
+    if item.path.name.endswith("_promises.py"):
+        mark_seldom(item)
 
 
 @pytest.fixture(scope="session")

@@ -17,6 +17,7 @@ from airflow_bookmarks.spark import BookmarkedJob
 from tests.spark.lake import LISTING_KEY, Lake, columns_of, lines_of, rows_of
 
 
+@pytest.mark.often
 def test_second_run_reads_exactly_what_came_since(lake: Lake) -> None:
     lake.put("m=01/a b.txt", "a")
     lake.put("m=01/[é].txt", "b")
@@ -30,6 +31,7 @@ def test_second_run_reads_exactly_what_came_since(lake: Lake) -> None:
     assert lake.run() == []
 
 
+@pytest.mark.often
 def test_settings_come_by_argument_and_by_config(lake: Lake) -> None:
     lake.put("a.txt", "a")
     lake.run()
@@ -88,6 +90,7 @@ def test_empty_increment_has_the_columns_of_a_full_one(lake: Lake) -> None:
         job.read("raw").json(lake.path("none"))
 
 
+@pytest.mark.often
 def test_chain_of_two_jobs_reads_each_row_once(lake: Lake) -> None:
     for i, word in enumerate(("a/b", "c", "a/b")):
         lake.put(f"{i}.txt", f"line {i}")
@@ -104,6 +107,7 @@ def test_chain_of_two_jobs_reads_each_row_once(lake: Lake) -> None:
 
 
 @pytest.mark.needs("observations")
+@pytest.mark.often
 def test_rows_are_counted_where_an_action_needed_the_frame(lake: Lake) -> None:
     lake.put("a.txt", "a", "b", "c")
     with lake.job() as job:
@@ -191,6 +195,7 @@ def test_file_overwritten_under_the_run_stops_it(lake: Lake) -> None:
     assert lake.run() == ["a", "b"]
 
 
+@pytest.mark.often
 def test_overwrite_and_dynamic_overwrite_replace(lake: Lake, tmp_path: Path) -> None:
     for version, days in ((1, "xy"), (2, "yz")):
         for day in days:

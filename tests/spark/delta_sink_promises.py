@@ -135,6 +135,7 @@ def run(lake: Lake, mode: str = "append", given: Mapping[str, Any] | None = None
 # ---- what lands
 
 
+@pytest.mark.often
 def test_each_row_is_appended_once_by_two_runs(lake: Lake, table: Table) -> None:
     lake.put("a.txt", "a", "b")
     run(lake)
@@ -152,6 +153,7 @@ def test_spark_leaves_the_number_of_files_beside_each_version(lake: Lake, table:
     assert [LogTail(table.path).files(version) for version in (0, 1, 2)] == [0, 1, 2]
 
 
+@pytest.mark.often
 def test_append_asks_spark_for_the_table_once_and_for_no_history(
     lake: Lake, table: Table, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -222,6 +224,7 @@ def test_path_may_have_any_name(lake: Lake) -> None:
     assert table.lines() == ["a", "b"]
 
 
+@pytest.mark.often
 def test_commit_that_is_tried_again_lands_nothing_again(
     lake: Lake, table: Table, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -281,6 +284,7 @@ def test_record_of_a_run_tells_versions_rows_and_files(lake: Lake, table: Table)
     assert table.history()[-1] == ("WRITE", f"run {last.key}")
 
 
+@pytest.mark.often
 def test_run_without_new_input_writes_no_version(lake: Lake, table: Table) -> None:
     lake.put("a.txt", "a")
     run(lake)
@@ -317,6 +321,7 @@ def _by_first_letter(lake: Lake, job: BookmarkedJob) -> DataFrame:
 
 
 @pytest.mark.parametrize("by", ["path", pytest.param("name", marks=pytest.mark.thorough)])
+@pytest.mark.often
 def test_dynamic_overwrite_replaces_the_partitions_that_have_rows(lake: Lake, table: Table, by: str) -> None:
     target = table.path
     if by == "name":
@@ -455,6 +460,7 @@ def people_in(table: Table) -> list[tuple[Any, ...]]:
 
 
 @pytest.mark.needs("own sessions")
+@pytest.mark.often
 def test_upsert_replaces_rows_of_a_key_by_the_greatest_and_deletes(lake: Lake, table: Table) -> None:
     people(lake, (1, "old", 0), (3, "other", 0), (4, "gone", 0)).write.format("delta").save(table.path)
     rows = people(lake, (1, "a", 1), (1, "c", 3), (1, "b", None), (2, "d", 1), (5, "e", 4), (6, "f", 1))
@@ -569,6 +575,7 @@ def drivers_of_both(lake: Lake) -> Drivers:
 
 @pytest.mark.needs("observations")
 @pytest.mark.parametrize("option", mostly_thorough(["enable", "disable"]))
+@pytest.mark.often
 def test_run_that_may_ask_writes_two_tables_each_once(lake: Lake, table: Table, option: str) -> None:
     lake.put("a.txt", "a")
     with lake.job(on_partial="ask", option=option, on_unused="error") as job:
@@ -608,6 +615,7 @@ def test_nothing_new_is_written_to_neither_of_two_tables(lake: Lake, table: Tabl
         pytest.param("given-up", ["a", "a", "b"], ["a", "b"], marks=pytest.mark.thorough),
     ],
 )
+@pytest.mark.often
 def test_driver_that_died_between_two_tables_is_settled_by_a_person(
     lake: Lake, table: Table, settled_as: Settlement, in_first: list[str], in_second: list[str]
 ) -> None:
@@ -821,6 +829,7 @@ def test_preview_names_the_tables_that_would_hold_rows_twice(lake: Lake, table: 
 # ---- read by the next job
 
 
+@pytest.mark.often
 def test_next_job_reads_exactly_what_each_run_has_written(lake: Lake, table: Table) -> None:
     lake.put("a.txt", "a", "b")
     run(lake)
@@ -953,6 +962,7 @@ def test_next_job_does_not_say_how_a_table_is_read(lake: Lake, table: Table) -> 
 
 
 @pytest.mark.parametrize("option", ["pause", pytest.param("disable", marks=pytest.mark.thorough)])
+@pytest.mark.often
 def test_detached_run_appends_under_a_token_of_its_own(lake: Lake, table: Table, option: str) -> None:
     lake.put("a.txt", "a")
     run(lake)
@@ -1007,6 +1017,7 @@ DEATHS = [
 
 
 @pytest.mark.parametrize(("point", "nth"), DEATHS)
+@pytest.mark.often
 def test_driver_that_died_anywhere_leaves_each_row_once(lake: Lake, table: Table, point: Failpoint, nth: int) -> None:
     drivers = drivers_of(lake)
     lake.put("a.txt", "a", "b")
@@ -1072,6 +1083,7 @@ def test_driver_that_was_overtaken_before_its_write_lands_nothing(lake: Lake, ta
     assert lake.head().run_number == 1
 
 
+@pytest.mark.often
 def test_driver_that_is_overtaken_while_it_writes_lands_nothing(lake: Lake, table: Table, tmp_path: Path) -> None:
     """Its write meets the burn, and Delta lets it fail."""
     lake.put("a.txt", "a")
@@ -1260,6 +1272,7 @@ class DeltaGround:
         return sorted(row["value"] for row in self._spark.read.format("delta").load(self._target.name).collect())
 
 
+@pytest.mark.often
 class TestDeltaConformance(CommittingSinkConformance):
     @pytest.fixture
     def ground(self, open_session: OpenSession, tmp_path: Path, store: BookmarkStore) -> DeltaGround:

@@ -121,6 +121,7 @@ def changes(lake: Lake, **how: Any) -> list[tuple[Any, ...]]:
 # ---- appends
 
 
+@pytest.mark.often
 def test_second_run_reads_exactly_what_was_appended_since(lake: Lake, orders: Orders) -> None:
     orders.make().add(1, 2)
     assert [run(lake), run(lake)] == [[1, 2], []]
@@ -260,6 +261,7 @@ CHANGES = {
 
 
 @pytest.mark.parametrize("operation", mostly_thorough(CHANGES, "DELETE"))
+@pytest.mark.often
 def test_change_of_rows_stops_the_run_which_names_version_and_operation(
     lake: Lake, orders: Orders, operation: str
 ) -> None:
@@ -333,6 +335,7 @@ def test_restore_that_brings_rows_back_is_no_append(lake: Lake, orders: Orders) 
 # ---- maintenance
 
 
+@pytest.mark.often
 def test_maintenance_is_no_news(lake: Lake, orders: Orders) -> None:
     orders.make("'delta.enableDeletionVectors' = 'true'").add(1, 2)
     orders.add(3)
@@ -431,6 +434,7 @@ def test_table_that_was_moved_goes_on_where_that_is_said(lake: Lake, orders: Ord
 # ---- changes
 
 
+@pytest.mark.often
 def test_change_feed_has_inserts_updates_and_deletes_with_both_values(lake: Lake, orders: Orders) -> None:
     orders.make(FEED).add(1, 2)
     assert changes(lake) == [(1, 10, "insert"), (2, 20, "insert")]
@@ -493,6 +497,7 @@ def test_first_read_within_a_bound_takes_several_runs_over_one_version(lake: Lak
 
 
 @pytest.mark.parametrize("bound", mostly_thorough(["max_versions", "max_files", "max_bytes"], "max_versions"))
+@pytest.mark.often
 def test_bound_ends_a_run_between_versions(lake: Lake, orders: Orders, bound: str) -> None:
     orders.make().add(1)
     run(lake)
@@ -518,6 +523,7 @@ def test_loop_drains_a_backlog(lake: Lake, orders: Orders) -> None:
 # ---- history
 
 
+@pytest.mark.often
 def test_rewind_set_and_start_name_versions_and_times(lake: Lake, orders: Orders) -> None:
     orders.make().add(1)
     orders.add(2)
@@ -537,6 +543,7 @@ def test_rewind_set_and_start_name_versions_and_times(lake: Lake, orders: Orders
         set_position(lake.store, "copy", "orders", "99", reason="too far", who="test")
 
 
+@pytest.mark.often
 def test_retry_after_a_kill_and_a_replay_read_what_was_planned(lake: Lake, orders: Orders) -> None:
     orders.make().add(1)
     with lake.job() as job:
@@ -571,6 +578,7 @@ def test_pause_over_runs_reads_what_they_have_read(lake: Lake, orders: Orders) -
 
 
 @pytest.mark.needs("classic")
+@pytest.mark.often
 def test_action_on_few_new_files_computes_no_state_in_fifty_partitions(lake: Lake, orders: Orders) -> None:
     name = "spark.databricks.delta.snapshotPartitions"
     before = lake.spark.conf.get(name)

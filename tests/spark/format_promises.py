@@ -59,6 +59,7 @@ def read(lake: Lake, source: str, way: Way = "paths", option: str = "enable") ->
 
 
 @pytest.mark.parametrize("source", FORMATS)
+@pytest.mark.often
 def test_second_run_reads_only_what_came_after_the_first(lake: Lake, source: str) -> None:
     def expected(*rows: tuple[str, int]) -> Any:
         return rows_of(flights(lake, source, *rows))
@@ -73,6 +74,7 @@ def test_second_run_reads_only_what_came_after_the_first(lake: Lake, source: str
 
 
 @pytest.mark.parametrize("target", ["avro", XML])  # the others: test_sinks.py
+@pytest.mark.often
 def test_append_is_seen_after_the_commit_and_not_before_and_once(lake: Lake, target: str) -> None:
     def look() -> Any:
         reader = lake.spark.read.format(target).options(**OPTIONS.get(target, {}))
@@ -119,6 +121,7 @@ def test_compression_and_partitions_are_as_the_script_says(lake: Lake, target: s
 
 
 @pytest.mark.parametrize("target", ["avro", XML])
+@pytest.mark.often
 def test_upstream_reads_what_was_published_in_the_format(lake: Lake, target: str) -> None:
     options = OPTIONS.get(target, {})
     lake.put("a.txt", "a")
@@ -153,6 +156,7 @@ def test_avro_column_that_only_a_later_file_has_is_not_lost(lake: Lake) -> None:
     assert rows == [("AA", 1, None), ("BA", 2**40, "N1")]
 
 
+@pytest.mark.often
 def test_avro_is_looked_at_by_its_heads_and_one_file_of_each_kind(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     import airflow_bookmarks.spark.readers.schema as readers_schema
 

@@ -76,6 +76,7 @@ def stats_of(lake: Lake, output: str) -> Mapping[str, Any]:
 # ---- what is published
 
 
+@pytest.mark.often
 def test_each_row_is_published_once_by_two_runs(lake: Lake, table: Table) -> None:
     table.make()
     for name, line in (("a.txt", "a"), ("b.txt", "b")):
@@ -91,6 +92,7 @@ def test_each_row_is_published_once_by_two_runs(lake: Lake, table: Table) -> Non
     assert int(stats["snapshot_before"]) == table.snapshots()[0]["snapshot_id"]
 
 
+@pytest.mark.often
 def test_append_asks_spark_few_things(lake: Lake, table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
     table.make()
     for name in ("a.txt", "b.txt"):
@@ -113,6 +115,7 @@ def test_append_asks_spark_few_things(lake: Lake, table: Table, monkeypatch: pyt
     assert sum(query.startswith("CALL") for query in said) == 1
 
 
+@pytest.mark.often
 def test_rows_are_staged_and_seen_by_nobody_before_the_commit(lake: Lake, table: Table) -> None:
     lake.put("a.txt", "a")
     job = lake.job().begin()
@@ -135,6 +138,7 @@ def test_what_others_append_in_between_stays(lake: Lake, table: Table) -> None:
     assert table.lines() == ["a", "foreign"]
 
 
+@pytest.mark.often
 def test_several_tables_and_files_of_a_run_are_published_together(lake: Lake, table: Table) -> None:
     table.make()
     other = Table(lake.spark, f"{table.name}_2")
@@ -147,6 +151,7 @@ def test_several_tables_and_files_of_a_run_are_published_together(lake: Lake, ta
     assert (table.lines(), other.lines(), len(lake.visible())) == (["a"], ["a"], 1)
 
 
+@pytest.mark.often
 def test_overwrite_replaces_the_table_or_the_partitions_that_have_rows(lake: Lake, table: Table) -> None:
     table.make("value STRING, day STRING", "PARTITIONED BY (day)")
     table.run("INSERT INTO {table} VALUES ('x', '1'), ('y', '2')")
@@ -233,6 +238,7 @@ def people(lake: Lake, *rows: tuple[int, str, int]) -> DataFrame:
 
 
 @pytest.mark.needs("own sessions")
+@pytest.mark.often
 def test_upsert_replaces_rows_of_a_key_by_the_greatest_and_deletes(lake: Lake, table: Table) -> None:
     table.make("id INT, name STRING, version INT")
     table.run("INSERT INTO {table} VALUES (1, 'a', 1), (2, 'b', 1), (3, 'c', 1)")
@@ -380,6 +386,7 @@ def test_replay_and_clean_are_refused_with_the_reason(lake: Lake, table: Table) 
 # ---- read by the next job
 
 
+@pytest.mark.often
 def test_next_job_reads_exactly_what_each_run_has_written(lake: Lake, table: Table) -> None:
     table.make()
     table.put("foreign")
@@ -569,6 +576,7 @@ def drivers_of(lake: Lake, table: Table) -> Drivers:
 
 
 @pytest.mark.parametrize(("point", "nth"), DEATHS)
+@pytest.mark.often
 def test_driver_that_died_anywhere_leaves_each_row_once(lake: Lake, table: Table, point: Failpoint, nth: int) -> None:
     table.make()
     drivers = drivers_of(lake, table)
@@ -584,6 +592,7 @@ def test_driver_that_died_anywhere_leaves_each_row_once(lake: Lake, table: Table
     assert table.tags() == []
 
 
+@pytest.mark.often
 def test_driver_that_was_overtaken_publishes_nothing(lake: Lake, table: Table) -> None:
     """Its snapshot is staged when another attempt takes the job over, which lets it expire."""
     table.make()
@@ -703,6 +712,7 @@ class IcebergGround:
         return None
 
 
+@pytest.mark.often
 class TestIcebergConformance(StagedSinkConformance):
     @pytest.fixture
     def ground(self, open_session: OpenSession, tmp_path: Path, store: BookmarkStore) -> IcebergGround:

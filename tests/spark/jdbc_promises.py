@@ -72,6 +72,7 @@ def run(lake: Lake, **how: Any) -> list[int]:
         return ids(read(job, **how))
 
 
+@pytest.mark.often
 def test_each_row_is_read_once(lake: Lake, shop: Shop) -> None:
     assert [run(lake), run(lake)] == [[1, 2, 3], []]
     add(shop, 4)
@@ -79,6 +80,7 @@ def test_each_row_is_read_once(lake: Lake, shop: Shop) -> None:
 
 
 @pytest.mark.parametrize("how", mostly_thorough([{}, {"partitions": 2}]), ids=str)
+@pytest.mark.often
 def test_limit_of_the_server_hides_no_rows(lake: Lake, mariadb_server: Any, how: dict[str, Any]) -> None:
     """MariaDB would return a part of the rows, and no error: those behind it would be lost."""
     with new_database(mariadb_server) as login:
@@ -90,6 +92,7 @@ def test_limit_of_the_server_hides_no_rows(lake: Lake, mariadb_server: Any, how:
         assert run(lake, **how) == []
 
 
+@pytest.mark.often
 def test_each_action_reads_the_same_window(lake: Lake, shop: Shop) -> None:
     with lake.job() as job:
         frame = read(job)
@@ -117,6 +120,7 @@ def test_rows_land_in_a_managed_sink_once(lake: Lake, shop: Shop) -> None:
     ],
     ids=str,
 )
+@pytest.mark.often
 def test_parts_hold_each_row_once(lake: Lake, shop: Shop, how: dict[str, Any]) -> None:
     shop.run("INSERT INTO orders (id, at) VALUES (-5, '2013-01-30'), (900, '2013-01-30')")  # nothing to split them by
     with lake.job() as job:
@@ -148,6 +152,7 @@ def test_parts_between_which_a_row_may_move_are_warned_of(
     assert all(f"parts by {by}" in each and "Split by a key (id)" in each for each in warned)
 
 
+@pytest.mark.often
 def test_filters_and_columns_are_pushed_into_the_query(
     lake: Lake, shop: Shop, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -181,6 +186,7 @@ TYPES = [
 
 
 @pytest.mark.parametrize(("dialect", "case"), TYPES)
+@pytest.mark.often
 def test_column_of_each_type_is_a_key_or_refused_as_the_page_says(
     lake: Lake, dialect: str, case: Case, request: pytest.FixtureRequest
 ) -> None:
@@ -322,6 +328,7 @@ def test_change_of_columns_is_accepted_or_begun_again_as_the_read_says(lake: Lak
     assert run_that("reset") == [1, 2, 3, 4, 5]
 
 
+@pytest.mark.often
 def test_loop_reads_in_parts_each_with_its_own_commit(lake: Lake, shop: Shop) -> None:
     found = []
     for batch in lake.job().batches(max_rows=2):
@@ -364,6 +371,7 @@ LATE_BY = timedelta(hours=1)
     ],
     ids=str,
 )
+@pytest.mark.often
 def test_late_row_is_read_once_in_whatever_parts(lake: Lake, shop: Shop, how: dict[str, Any]) -> None:
     lake.spark.conf.set("spark.sql.session.timeZone", "America/New_York")
     assert run(lake, lookback=LATE_BY, **how) == [1, 2, 3]
@@ -399,6 +407,7 @@ def test_late_rows_are_pending_and_land_once_in_a_sink(lake: Lake, shop: Shop) -
     assert ids(lake.spark.read.parquet(lake.path("copy"))) == [-1, 1, 2, 3, 4]
 
 
+@pytest.mark.often
 def test_rewind_set_replay_and_pause_know_late_rows(lake: Lake, shop: Shop) -> None:
     run(lake, lookback=LATE_BY)
     add(shop, -1, 4)
@@ -427,6 +436,7 @@ def test_loop_reads_late_rows_within_its_bound(lake: Lake, shop: Shop) -> None:
     assert found == [[-3, -2], [-1, 4]]
 
 
+@pytest.mark.often
 def test_no_secret_is_in_the_state(lake: Lake, shop: Shop, tmp_path: Path) -> None:
     run(lake)
     state: bytes = b"".join(path.read_bytes() for path in tmp_path.glob("bookmarks.db*"))
@@ -468,6 +478,7 @@ def test_table_of_an_own_dialect_is_read_once(lake: Lake, tmp_path: Path) -> Non
     assert found == [[1, 2], [3, 40]]
 
 
+@pytest.mark.often
 def test_shares_of_a_table_are_disjoint_and_complete(lake: Lake, shop: Shop) -> None:
     add(shop, *range(4, 200))
     found: list[int] = []
@@ -514,6 +525,7 @@ def in_copy(lake: Lake) -> list[int]:
     return ids(lake.spark.read.parquet(lake.path("copy")))
 
 
+@pytest.mark.often
 def test_each_value_is_a_run_with_its_own_commit(lake: Lake, shop: Shop) -> None:
     assert copied(lake) == ["r0", "r1", "r2"]
     assert (in_copy(lake), lake.head("copy").run_number) == ([1, 2, 3], 3)
@@ -550,6 +562,7 @@ def test_all_values_fail(lake: Lake, shop: Shop) -> None:
     assert copied(lake, run_id="one", attempt=2) == ["r0", "r1", "r2"]
 
 
+@pytest.mark.often
 def test_killed_loop_is_taken_over_and_goes_on_where_it_was(lake: Lake, shop: Shop) -> None:
     with pytest.raises(KeyboardInterrupt):
         copied(lake, crash="r1", run_id="one", attempt=1)

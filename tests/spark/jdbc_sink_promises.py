@@ -86,6 +86,7 @@ def people(lake: Lake, *rows: tuple[int, str, int]) -> DataFrame:
     return lake.spark.createDataFrame(list(rows), "id INT, name STRING, version INT").repartition(2)
 
 
+@pytest.mark.often
 def test_append_is_seen_after_the_commit_and_not_before(lake: Lake, dw: Warehouse) -> None:
     dw.run("CREATE TABLE dim (id int, name varchar(20), version int)")
     for number in (1, 2):
@@ -105,6 +106,7 @@ def test_table_that_is_not_there_is_made_by_what_spark_knows(lake: Lake, dw: War
     assert sorted(dw.rows("SELECT id, name, version FROM dim")) == [(1, "a", 1), (2, "b", 1)]
 
 
+@pytest.mark.often
 def test_upsert_replaces_rows_of_a_key_by_the_greatest(lake: Lake, dw: Warehouse) -> None:
     dw.run(
         "CREATE TABLE dim (id int PRIMARY KEY, name varchar(20), version int, kept int)",
@@ -141,6 +143,7 @@ def test_upsert_into_a_table_that_is_not_there_makes_it_with_the_key(lake: Lake,
 
 
 @pytest.mark.parametrize("count_rows", [False, pytest.param(True, marks=pytest.mark.needs("observations"))])
+@pytest.mark.often
 def test_flagged_rows_of_an_increment_are_deleted_and_the_others_come(
     lake: Lake, dw: Warehouse, count_rows: bool
 ) -> None:
@@ -172,6 +175,7 @@ def test_delete_set_makes_no_column_in_a_table_that_is_not_there(lake: Lake, dw:
     assert dw.rows("SELECT * FROM dim") == [(1, "a", 1)]
 
 
+@pytest.mark.often
 def test_overwrite_replaces_all_rows_in_the_publish(lake: Lake, dw: Warehouse) -> None:
     dw.run("CREATE TABLE dim (id int, name varchar(20), version int)", "INSERT INTO dim VALUES (9, 'old', 0)")
     with lake.job() as job:
@@ -330,6 +334,7 @@ REFUSED = {
 }
 
 
+@pytest.mark.often
 def test_types_that_do_not_fit_are_refused_before_anything_is_staged(lake: Lake, dw: Warehouse) -> None:
     for at, (selected, columns, why) in enumerate(REFUSED[dw.login.dialect]):
         dw.run("DROP TABLE IF EXISTS dim", f"CREATE TABLE dim ({columns})")
@@ -390,6 +395,7 @@ def test_stage_and_tokens_lie_in_the_schema_that_is_named(lake: Lake, pg: Wareho
 
 
 @pytest.mark.parametrize("dialect", ["postgresql", "mariadb"])
+@pytest.mark.often
 def test_login_with_the_rights_of_the_guide_reads_and_writes(
     lake: Lake, request: pytest.FixtureRequest, dialect: str
 ) -> None:
@@ -414,6 +420,7 @@ def test_missing_right_says_which_output_needs_it_and_what_to_do(lake: Lake, pos
             job.write(people(lake, (1, "a", 1)), "dim").jdbc("conn:dw", place.named("dw.dim"))
 
 
+@pytest.mark.often
 def test_run_that_dies_before_its_publish_is_finished_by_the_next(
     lake: Lake, pg: Warehouse, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -435,6 +442,7 @@ def test_run_that_dies_before_its_publish_is_finished_by_the_next(
     assert pg.tables() == ["_bookmarks_tokens", "dim"]
 
 
+@pytest.mark.often
 def test_publish_that_a_constraint_refuses_stays_due_and_keeps_its_rows(lake: Lake, pg: Warehouse) -> None:
     pg.run("CREATE TABLE dim (id int, name text, version int CHECK (version > 0))")
     why = r"dim_version_check.*stay in the table public\._bm_.*stays due"
@@ -450,6 +458,7 @@ def test_publish_that_a_constraint_refuses_stays_due_and_keeps_its_rows(lake: La
     assert sorted(pg.rows("SELECT id FROM dim")) == [(1,), (2,)]
 
 
+@pytest.mark.often
 def test_password_is_neither_in_state_nor_in_the_log(
     lake: Lake, pg: Warehouse, caplog: pytest.LogCaptureFixture, tmp_path: Path
 ) -> None:
@@ -562,6 +571,7 @@ def test_run_without_a_commit_writes_to_no_table(lake: Lake, pg: Warehouse, opti
         ([(1, "a", 1), (1, "b", 1), (2, "c", 1)], None, "1 key .* has several rows"),
     ],
 )
+@pytest.mark.often
 def test_rows_that_no_key_tells_block_the_commit(
     lake: Lake, pg: Warehouse, rows: list[Any], order_by: str | None, why: str
 ) -> None:

@@ -98,6 +98,7 @@ FIRST = [(1, "one", 10, "insert"), (2, "two", 20, "insert")]
 # ---- changes
 
 
+@pytest.mark.often
 def test_inserts_updates_and_deletes_are_seen_once(lake: Lake, shop: Shop) -> None:
     assert [run(lake), run(lake)] == [FIRST, []]
     shop.run("INSERT INTO prices VALUES (3, 'three', 30)")
@@ -107,6 +108,7 @@ def test_inserts_updates_and_deletes_are_seen_once(lake: Lake, shop: Shop) -> No
     assert run(lake) == []
 
 
+@pytest.mark.often
 def test_limit_of_the_server_makes_no_deletes(lake: Lake, mariadb_server: Any) -> None:
     """MariaDB would return a part of the rows, and no error: the rest would pass for deleted."""
     with new_database(mariadb_server) as login:
@@ -167,6 +169,7 @@ def test_deletes_lie_beside_the_frame(lake: Lake, shop: Shop) -> None:
         assert changed(deletes_of(frame)) == [(2, "two", 20, "delete")]
 
 
+@pytest.mark.often
 def test_rows_without_keys_are_compared_by_how_often_they_are_there(lake: Lake, shop: Shop) -> None:
     shop.run("INSERT INTO prices VALUES (1, 'one', 10), (NULL, NULL, NULL), (NULL, NULL, NULL)")
     none = (None, None, None)
@@ -284,6 +287,7 @@ def test_other_keys_than_before_and_a_context_read_by_key_are_refused(lake: Lake
         read(job, compare=None)
 
 
+@pytest.mark.often
 def test_table_that_becomes_empty_stops_the_run_unless_that_is_right(
     lake: Lake, shop: Shop, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -325,6 +329,7 @@ def test_parts_between_which_a_row_can_move_need_one_snapshot(lake: Lake, shop: 
 
 
 @pytest.mark.parametrize("fetchsize", mostly_thorough(["0", "1"], "1"))
+@pytest.mark.often
 def test_parts_read_the_table_as_it_was_when_the_first_began(
     lake: Lake, shop: Shop, fetchsize: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -389,6 +394,7 @@ VALUES = {
 }  # fmt: skip
 
 
+@pytest.mark.often
 def test_each_change_of_a_value_of_each_type_is_an_update_and_nothing_else_is(lake: Lake, shop: Shop) -> None:
     types = VALUES[shop.login.dialect]
     columns = ", ".join(f"v{place} {declared}" for place, declared in enumerate(types))
@@ -504,6 +510,7 @@ def three_runs(lake: Lake, shop: Shop) -> None:
         assert run(lake) == [(1, "one", number, "update")]
 
 
+@pytest.mark.often
 def test_rewind_compares_with_the_older_snapshot(lake: Lake, shop: Shop) -> None:
     three_runs(lake, shop)
     rewind(lake.store, "copy", 1, reason="a test", who="ada")
@@ -547,6 +554,7 @@ def in_days(days: int) -> Any:
     return lambda: at
 
 
+@pytest.mark.often
 def test_one_snapshot_is_kept_for_each_retained_run_and_one_before(lake: Lake, shop: Shop) -> None:
     three_runs(lake, shop)
     run(lake)
@@ -610,6 +618,7 @@ KILLS = [point if point in FEW_STEPS else pytest.param(point, marks=pytest.mark.
 
 
 @pytest.mark.parametrize("point", KILLS)
+@pytest.mark.often
 def test_killed_at_any_step_and_run_again_each_change_is_there_once(lake: Lake, shop: Shop, point: Failpoint) -> None:
     def play(store: BookmarkStore, attempt: int) -> None:
         store.databases = KnownLogin(shop.login)

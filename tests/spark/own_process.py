@@ -37,21 +37,24 @@ def classic_environment() -> dict[str, str]:
 
 
 def names_of(promises: ModuleType) -> list[Any]:
-    """Return the names of the tests of a module, each marked as thorough that is so there."""
-    return [
-        pytest.param(name, marks=[mark for mark in getattr(test, "pytestmark", []) if mark.name == "thorough"])
-        for name, test in vars(promises).items()
-        if name.startswith("test_")
-    ]
+    """Return the names of the tests of a module, marked as they are there: as thorough, and seldom if not often."""
+    tests = {name: test for name, test in vars(promises).items() if name.startswith("test_")}
+    return [pytest.param(name, marks=_marks_of(test)) for name, test in tests.items()]
+
+
+def _marks_of(test: Any) -> list[pytest.MarkDecorator]:
+    names = {mark.name for mark in getattr(test, "pytestmark", [])}
+    thorough = [pytest.mark.thorough] if "thorough" in names else []
+    return thorough if "often" in names else [*thorough, pytest.mark.seldom]
 
 
 def outcomes_of(promises: ModuleType, folder: Path, config: pytest.Config, **environment: str) -> dict[str, Outcome]:
     """Run the tests of a module in one process, with more in its environment; return what came of each, by name.
 
-    Those marked thorough are among them where these tests run those, too, as `config` tells.
+    Those marked thorough or seldom are among them where these tests run those, too, as `config` tells.
     """
     report = folder / "report.xml"
-    marks = "not thorough" if "not thorough" in config.option.markexpr else ""
+    left_out = [each for each in ("not thorough", "not seldom") if each in config.option.markexpr]
     command = [
         sys.executable,
         "-m",
@@ -59,7 +62,7 @@ def outcomes_of(promises: ModuleType, folder: Path, config: pytest.Config, **env
         "-q",
         "--tb=native",
         "-m",
-        marks,
+        " and ".join(left_out),
         "-p",
         "no:cacheprovider",
         "-p",

@@ -116,6 +116,7 @@ def lake(spark: SparkSession, store: BookmarkStore, bucket: S3Client, open_sessi
     return Lake(uuid.uuid4().hex, store, spark, bucket, open_session)
 
 
+@pytest.mark.often
 def test_two_runs_read_and_publish_each_row_once(lake: Lake) -> None:
     lake.put("m=01/a.txt", "a")
     lake.put("m=02/b.txt", "b")
@@ -134,6 +135,7 @@ def test_two_runs_read_and_publish_each_row_once(lake: Lake) -> None:
     assert lake.store.head("copy").published == 3
 
 
+@pytest.mark.often
 def test_overwritten_file_is_read_again_and_a_touched_one_is_not(lake: Lake) -> None:
     lake.put("a.txt", "a")
     lake.put("b.txt", "b")
@@ -176,6 +178,7 @@ def is_read_by_directory(frame: DataFrame) -> bool:
 @pytest.mark.needs("listing once")
 @pytest.mark.usefixtures("by_directory")
 @pytest.mark.parametrize("scheme", ["s3a", "s3"])
+@pytest.mark.often
 def test_large_plan_is_read_by_directory_and_gives_exactly_the_planned_files(lake: Lake, scheme: str) -> None:
     for name in ODD_NAMES:
         lake.put(name, f"old {name}")
@@ -260,6 +263,7 @@ def test_key_that_spark_cannot_open_stops_no_run(lake: Lake, count: int) -> None
     assert lake.run() == [str(i) for i in range(count)]
 
 
+@pytest.mark.often
 def test_consumer_reads_what_its_upstream_published(lake: Lake) -> None:
     lake.put("m=01/a.txt", "a")
     lake.copy()
@@ -272,6 +276,7 @@ def test_consumer_reads_what_its_upstream_published(lake: Lake) -> None:
         assert rows_of(job.read("copy").upstream("copy")) == [("b", 1)]
 
 
+@pytest.mark.often
 def test_overwrite_replaces_the_target_in_the_publish(lake: Lake) -> None:
     for line in ("a", "b"):
         lake.put(f"{line}.txt", line)
@@ -281,6 +286,7 @@ def test_overwrite_replaces_the_target_in_the_publish(lake: Lake) -> None:
     assert lines_of(lake.spark.read.text(lake.path("newest"))) == ["b"]
 
 
+@pytest.mark.often
 def test_reset_that_cleans_takes_back_what_was_published(lake: Lake) -> None:
     lake.put("m=01/a.txt", "a")
     lake.copy()

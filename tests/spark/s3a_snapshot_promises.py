@@ -95,6 +95,7 @@ def copies_in(bucket: Any) -> set[str]:
     return {item.key.rpartition("/")[0] for item in bucket.objects.all()}
 
 
+@pytest.mark.often
 def test_job_may_take_compare_and_drop_copies(lake: Lake, shop: Shop, bucket: Any) -> None:
     assert run(lake) == [(1, 10, "insert"), (2, 20, "insert")]
     first = copies_in(bucket)

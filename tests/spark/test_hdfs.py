@@ -24,7 +24,11 @@ from airflow_bookmarks.store.bookmark_store import BookmarkStore
 from tests.spark.lake import lines_of, rows_of
 from tools.hdfs_cluster import HdfsCluster, hdfs_cluster
 
-pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
+pytestmark = [
+    pytest.mark.spark,
+    pytest.mark.seldom,  # files/hadoop/test_hadoop.py has the file system; above it HDFS is one like any other
+    pytest.mark.xdist_group("spark"),
+]
 
 ODD_NAMES = ["a b.txt", "a+b.txt", "a%20b.txt", "a,b.txt", "[é]{1}.txt", "cafe\u0301.txt", "a=b&c.txt", "a*.txt"]
 

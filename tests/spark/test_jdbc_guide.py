@@ -7,7 +7,11 @@ import pytest
 from tests.spark import jdbc_guide_promises
 from tests.spark.own_process import Outcome, names_of, outcomes_of
 
-pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark-jdbc-read")]
+pytestmark = [
+    pytest.mark.spark,
+    pytest.mark.seldom,  # test_jdbc.py, test_jdbc_sink.py and test_jdbc_snapshot.py have what its scripts do
+    pytest.mark.xdist_group("spark-jdbc-read"),
+]
 
 
 @pytest.fixture(scope="module")

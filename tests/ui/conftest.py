@@ -10,6 +10,7 @@ from playwright.sync_api import Browser, expect
 
 from airflow_bookmarks.core.rules.shard import shard_name
 from airflow_bookmarks.lifecycle.changes.sharing import share
+from tests.thorough import mark_seldom
 from tests.ui import chromium
 from tests.ui.server import Server, running_server
 from tests.ui.visit import AXE, HOW_TO_AXE, PATIENCE_MS, Scheme, Visit, visit
@@ -55,6 +56,15 @@ class Visitors(Protocol):
     def __call__(
         self, user: str | None = "admin", *, to: Server | None = None, width: int = 1280, scheme: Scheme = "light"
     ) -> Visit: ...
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Let `make test` leave out tests in a browser, but for those of what people do most: each loads the page anew.
+
+    What the page shows and sends is tested without one too: its modules by vitest, its routes in `tests/plugin`.
+    """
+    if isinstance(item, pytest.Function) and "browser" in item.fixturenames:
+        mark_seldom(item)
 
 
 # Of the package, not of the session: while Playwright is there, `asyncio.run` can't be used in this thread.

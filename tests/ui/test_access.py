@@ -63,10 +63,12 @@ def ask(server: Server, method: str, path: str, token: str | None) -> int:
         return error.code
 
 
+@pytest.mark.often
 def test_every_route_answers_401_to_who_is_logged_out(server: Server) -> None:
     assert {(*route, ask(server, *route, None)) for route in routes()} == {(*route, 401) for route in routes()}
 
 
+@pytest.mark.often
 def test_every_route_that_changes_answers_403_to_a_viewer(server: Server, world: World) -> None:
     before = world.store.head(JOB)
     token = server.token("viewer")
@@ -80,6 +82,7 @@ def test_every_route_that_changes_answers_403_to_a_viewer(server: Server, world:
     assert ask(server, "GET", f"/api/v1/jobs/{JOB}", token) == 200
 
 
+@pytest.mark.often
 def test_page_itself_is_served_to_a_browser_that_is_logged_out_as_airflows_own_is(visitors: Visitors) -> None:
     come = visitors(None)
 

@@ -43,6 +43,7 @@ class Hand:
 
 
 @pytest.mark.usefixtures("axe")
+@pytest.mark.often
 def test_failed_job_is_found_taken_back_and_seen_to_recover_in_six_clicks(visitors: Visitors, world: World) -> None:
     world.small(JOB)
     world.arrive(world.folder(JOB))

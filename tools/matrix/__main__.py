@@ -128,7 +128,7 @@ def _parser() -> argparse.ArgumentParser:
     extent.add_argument(
         "--brief",
         action="store_true",
-        help="what CI runs: without tests that start a Spark of their own; no outcome is kept",
+        help="what CI runs: without tests that start a Spark of their own, or are seldom; no outcome is kept",
     )
     parser.add_argument("--jobs", type=int, default=_cells_at_a_time(), help="cells at a time (default: by memory)")
     parser.add_argument("--workers", type=int, default=2, help="processes of pytest in each cell (default: 2)")
@@ -171,7 +171,7 @@ def _marks(options: argparse.Namespace, *, is_thorough: bool) -> list[str]:
     """Return the options by which pytest chooses tests."""
     left_out = [] if is_thorough else ["not thorough"]
     if options.brief:
-        left_out.append("not own_spark")
+        left_out += ["not own_spark", "not seldom"]
     return ["-m", " and ".join(left_out)] if left_out else []
 
 
