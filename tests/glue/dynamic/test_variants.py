@@ -188,6 +188,25 @@ def test_whole_number_of_more_than_eight_bytes_keeps_its_digits(spark: SparkSess
     assert [int(row.x) for row in frame.resolveChoice(choice="cast:decimal(38,0)").toDF().collect()] == [whole, 1]
 
 
+@pytest.mark.parametrize(
+    ("text", "kinds"),
+    [
+        ('{"x": 0.12345678901, "y": 2147483648}', {"x": "double", "y": "long"}),
+        ('{"x": 1234567890.5, "y":-2147483649}', {"x": "double", "y": "long"}),
+        ('{"x": [0.12345678901,2147483648.5], "y": 7}', {"x": "array", "y": "int"}),
+        ('{"x": "0.5 12345678901", "y": [2147483648]}', {"x": "string", "y": "array"}),
+    ],
+)
+def test_long_numbers_are_told_from_the_digits_of_fractions_and_texts(
+    spark: SparkSession, way: str, text: str, kinds: dict[str, str]
+) -> None:
+    schema = frame_of(spark, text).schema()
+
+    assert {field.name: field.dataType.typeName() for field in schema} == kinds
+    if kinds["y"] == "array":
+        assert schema.getField("y").dataType.elementType.typeName() == "long"
+
+
 def test_digits_of_fractions_make_no_shapes_of_their_own(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(variants, "_MOST_SHAPES", 1)
     monkeypatch.setattr(variants, "_by_aggregate", lambda parsed: pytest.fail("more than one shape"))
