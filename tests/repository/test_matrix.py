@@ -244,7 +244,9 @@ def small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "test_it.py").write_text(
         "import pytest\ndef test_short(): pass\n@pytest.mark.thorough\ndef test_long(): pass\n"
     )
-    (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers =\n    thorough: more\n    own_spark: a Spark\n")
+    (tmp_path / "pytest.ini").write_text(
+        "[pytest]\nmarkers =\n    thorough: more\n    own_spark: a Spark\n    slow: s\n    seldom: s\n"
+    )
     cells = tuple(replace(_cell(name, column=name), tests=("test_it.py",)) for name in ("one", "two"))
     for name, value in {
         "CELLS": cells,
@@ -280,11 +282,13 @@ def test_thorough_tests_are_run_where_they_are_asked_for_and_the_page_says_so(sm
     ]
 
 
-def test_brief_cell_leaves_out_what_has_a_spark_of_its_own_and_says_nothing_on_the_page(
+def test_brief_cell_leaves_out_what_takes_long_and_says_nothing_on_the_page(
     small: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with (small / "test_it.py").open("a") as module:
         module.write("@pytest.mark.own_spark\ndef test_of_a_table(): pass\n")
+        module.write("@pytest.mark.slow\ndef test_that_is_slow(): pass\n")
+        module.write("@pytest.mark.seldom\ndef test_that_is_seldom(): pass\n")
     assert main(["one", "--workers", "1"]) == 0
     page = (small / "compatibility.md").read_text()
     capsys.readouterr()
@@ -293,7 +297,7 @@ def test_brief_cell_leaves_out_what_has_a_spark_of_its_own_and_says_nothing_on_t
 
     assert capsys.readouterr().out.count(": 1 passed, 0 switched off") == 2
     assert (small / "compatibility.md").read_text() == page
-    assert "| 4.1 | 2 passed | not run |" in page
+    assert "| 4.1 | 4 passed | not run |" in page
 
 
 def test_promises_with_a_spark_of_their_own_are_marked() -> None:
