@@ -21,6 +21,7 @@ from tools.patience import STUCK_S
 pytestmark = [
     pytest.mark.airflow,
     pytest.mark.dynamodb_local,
+    pytest.mark.seldom,  # test_yarn.py has a cluster that `make test` starts
     pytest.mark.slow,
     pytest.mark.spark,
     pytest.mark.xdist_group("clusters"),

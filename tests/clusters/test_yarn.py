@@ -66,6 +66,7 @@ def shipped(yarn: YarnCluster, application_id: str) -> str:
         return "".join(opened.read(name).decode() for name in opened.namelist())
 
 
+@pytest.mark.seldom
 def test_worker_publishes_what_a_driver_committed_whose_container_was_lost(on_yarn: Scene) -> None:
     on_yarn.land("a", "a", "a")
     on_yarn.run("manual__1")
