@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 
     from airflow_bookmarks.core.head import Head
     from airflow_bookmarks.core.rules.audit import AuditEvent
-    from airflow_bookmarks.store.bookmark_store import BookmarkStore
     from airflow_bookmarks.store.reader import StateReader
     from airflow_bookmarks.store.table import Key
+    from airflow_bookmarks.store.transitions.base import Transitions
 
 _APPROVED = "approved"
 
 
-def protect(store: BookmarkStore, job: str, head: Head, event: AuditEvent) -> bool:
+def protect(store: Transitions, job: str, head: Head, event: AuditEvent) -> bool:
     """Mark a job as protected; False if its version moved since `head`, or it is protected already."""
     keys = store.keys(job)
     trace = keys.event(store.new_id())
@@ -44,7 +44,7 @@ def protect(store: BookmarkStore, job: str, head: Head, event: AuditEvent) -> bo
 
 
 def unprotect(
-    store: BookmarkStore, job: str, head: Head, request_id: str, others: Sequence[str], event: AuditEvent
+    store: Transitions, job: str, head: Head, request_id: str, others: Sequence[str], event: AuditEvent
 ) -> bool:
     """Remove the protection of a job, for an approved request; False if the version moved since `head`.
 
@@ -63,7 +63,7 @@ def unprotect(
     return transact_once(store, trace, operations)
 
 
-def put_request(store: BookmarkStore, job: str, head: Head, event: AuditEvent) -> str | None:
+def put_request(store: Transitions, job: str, head: Head, event: AuditEvent) -> str | None:
     """Store a request; return its id, None if the version moved since `head`."""
     keys = store.keys(job)
     request_id = store.new_id()
@@ -76,7 +76,7 @@ def put_request(store: BookmarkStore, job: str, head: Head, event: AuditEvent) -
 
 
 def decide(
-    store: BookmarkStore,
+    store: Transitions,
     job: str,
     head: Head,
     request_id: str,
@@ -121,7 +121,7 @@ def still_approved(store: StateReader, job: str, request_id: str | None) -> list
     return [] if request_id is None else [Check(store.keys(job).event(request_id), _approved())]
 
 
-def check_approved(store: BookmarkStore, job: str, request_id: str) -> None:
+def check_approved(store: StateReader, job: str, request_id: str) -> None:
     """Make sure that a request is approved, and was not carried out.
 
     Raises:
@@ -141,7 +141,7 @@ def _approved() -> list[Condition]:
     return [Equals("decision", _APPROVED), Lacks("void"), Lacks("done")]
 
 
-def request_items(store: BookmarkStore, job: str) -> dict[str, Attributes]:
+def request_items(store: StateReader, job: str) -> dict[str, Attributes]:
     """Return the events that are requests, by id, oldest first."""
     keys = store.keys(job)
     return requests_among(store.table.query(keys.partition, prefix=keys.event("").sk))
@@ -156,7 +156,7 @@ def requests_among(items: Iterable[tuple[Key, Attributes]]) -> dict[str, Attribu
     }
 
 
-def request_item(store: BookmarkStore, job: str, request_id: str) -> Attributes | None:
+def request_item(store: StateReader, job: str, request_id: str) -> Attributes | None:
     """Return one request; None if the id names none."""
     key = store.keys(job).event(request_id)
     found = store.table.get([key]).get(key)
