@@ -68,7 +68,8 @@ def test_driver_of_a_cell_is_a_cell_without_the_package() -> None:
 def test_cell_names_what_is_there(cell: Cell) -> None:
     pins = (_ROOT / cell.constraints).read_text()
 
-    assert [path for path in cell.tests if not (_ROOT / path).exists()] == []
+    assert [path for path in (*cell.tests, *cell.in_brief) if not (_ROOT / path).exists()] == []
+    assert [path for path in cell.in_brief if not path.startswith(cell.tests)] == []
     assert "://" not in pins
     assert re.search(r"^pytest==", pins, re.MULTILINE)
 
@@ -298,6 +299,15 @@ def test_brief_cell_leaves_out_what_takes_long_and_says_nothing_on_the_page(
     assert capsys.readouterr().out.count(": 1 passed, 0 switched off") == 2
     assert (small / "compatibility.md").read_text() == page
     assert "| 4.1 | 4 passed | not run |" in page
+
+
+def test_brief_cell_runs_what_it_names_of_its_tests(small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (small / "test_more.py").write_text("def test_more(): assert False, 'left out'\n")
+    cell = replace(_cell("one", column="one"), tests=("test_it.py", "test_more.py"), in_brief=("test_it.py",))
+    monkeypatch.setattr(matrix, "named", lambda names: (cell,))
+
+    assert main(["one", "--brief", "--workers", "1"]) == 0
+    assert main(["one", "--workers", "1"]) == 1
 
 
 def test_promises_with_a_spark_of_their_own_are_marked() -> None:

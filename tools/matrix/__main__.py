@@ -65,7 +65,7 @@ def _run_all(cells: Sequence[Cell], options: argparse.Namespace) -> int:
     print(f"matrix: {len(cells)} of {len(CELLS)} cells, {options.jobs} at a time; logs in {_FOLDER.relative_to(ROOT)}")
     are_good = True
     if options.brief:  # what Spark's compiler makes of the same queries, other runs of these cells show
-        cells = [replace(cell, is_compiled=False) for cell in cells]
+        cells = [replace(cell, tests=cell.in_brief or cell.tests, is_compiled=False) for cell in cells]
     with ThreadPoolExecutor(options.jobs) as pool:
         for outcome in pool.map(lambda cell: _run(cell, options), cells):
             are_good = are_good and outcome.is_good
@@ -130,7 +130,7 @@ def _parser() -> argparse.ArgumentParser:
     extent.add_argument(
         "--brief",
         action="store_true",
-        help="what CI runs: without slow and seldom tests, and those with a Spark of their own; no outcome is kept",
+        help="what CI runs: the most telling tests, none that are slow or seldom; no outcome is kept",
     )
     parser.add_argument("--jobs", type=int, default=_cells_at_a_time(), help="cells at a time (default: by memory)")
     parser.add_argument("--workers", type=int, default=2, help="processes of pytest in each cell (default: 2)")

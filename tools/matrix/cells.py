@@ -18,6 +18,17 @@ _WITH_3_5 = ("numpy==1.26.4", "pandas==2.3.3", "pyarrow==17.0.0")  # its Connect
 _OLDEST = ("boto3==1.34.131", "botocore==1.34.131", "s3transfer==0.10.1")
 _DRIVER = ("tests/core", "tests/store", "tests/sources", "tests/sinks", "tests/lifecycle", "tests/testing")
 _WORKER = ("tests/airflow", "tests/operators", "tests/plugin", "tests/cli/test_cli.py")
+# What an older Spark or Airflow is most likely to lack: with the rest CI would take too long for each change.
+_RUNTIME_IN_BRIEF = tuple(
+    f"tests/spark/test_{name}.py"
+    for name in ("batches", "chain", "features", "life", "manifest", "options", "round_trip", "schema_change", "sinks")
+)
+_WORKER_IN_BRIEF = (
+    *(f"tests/airflow/{name}" for name in ("decorators", "hooks", "operators", "sensors", "triggers")),
+    *(f"tests/airflow/test_{name}.py" for name in ("airflow_compat", "database", "field_types", "provider_info")),
+    "tests/plugin/test_contract.py",
+    "tests/cli/test_cli.py",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +42,7 @@ class Cell:
         python: The version of Python, such as "3.11".
         requirements: What `pip` is asked to install.
         tests: The paths that pytest runs.
+        in_brief: Those that it runs with `--brief`, within `tests`; empty stands for all.
         overrides: Requirements that win over `constraints`.
         constraints: The file of pins, below the root of the project.
         environment: Variables that pytest runs under, by name and value.
@@ -49,6 +61,7 @@ class Cell:
     python: str
     requirements: tuple[str, ...]
     tests: tuple[str, ...]
+    in_brief: tuple[str, ...] = ()
     overrides: tuple[str, ...] = ()
     constraints: str = NEWEST
     environment: tuple[tuple[str, str], ...] = ()
@@ -68,6 +81,7 @@ def _classic(spark: str, version: str, *overrides: str, python: str = "3.11") ->
         python=python,
         requirements=(*_DRIVER_TESTS, "pyspark"),
         tests=_RUNTIME,
+        in_brief=_RUNTIME_IN_BRIEF,
         overrides=(f"pyspark[connect]=={version}", *overrides),
     )
 
@@ -107,6 +121,7 @@ def _airflow(airflow: str, spark: str, version: str, constraints: str, *others: 
         python="3.11",
         requirements=("-e", ".[dev]", f"pyspark=={version}", f"pyspark-client=={version}", *others),
         tests=_WORKER,
+        in_brief=_WORKER_IN_BRIEF,
         constraints=constraints,
         has_project=True,
     )
@@ -149,6 +164,7 @@ CELLS: tuple[Cell, ...] = (
         column="scripts for AWS Glue",
         requirements=(*_DRIVER_TESTS, "pyspark", "redshift-connector"),
         tests=("tests/glue",),
+        in_brief=(),
     ),
     # Each Python runs a driver, and each Spark a Python: not each of both with each of the other.
     _classic("4.0", "4.0.5", python="3.12"),
