@@ -29,7 +29,9 @@ REGION = "eu-west-1"
 
 # Both databases are asked where statements are made, read and written. What is built on these is asked of PostgreSQL
 # alone by `make test`, and of both by `make test-all`.
-_ASKS_BOTH = re.compile(r"tests/((core|databases|sinks/jdbc)/|sources/jdbc/test_(planner|keys|settling|unions)\.py)")
+_ASKS_BOTH = re.compile(
+    r"tests/((core|databases)/|sinks/jdbc/test_(?!conformance)|sources/jdbc/test_(planner|keys|settling|unions)\.py)"
+)
 
 
 @pytest.hookimpl(tryfirst=True)  # before marks choose

@@ -153,6 +153,7 @@ def with_plan(world: World, job: str, body: bytes) -> None:
 
 @pytest.mark.airflow
 @pytest.mark.xdist_group("plugin")
+@pytest.mark.seldom  # half a minute
 def test_large_stored_plan_is_parsed_by_no_thread_of_the_api_server(
     site: Site, world: World, dags: object, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -319,6 +319,7 @@ def test_server_that_is_listed_sends_nobody_to_another_one(
 
 
 @pytest.mark.slow
+@pytest.mark.seldom  # half a minute
 def test_look_that_does_not_end_is_ended_and_others_are_answered_meanwhile(
     site: Site, world: World, dags: object, internal: Witness, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -14,7 +14,7 @@ from tests.spark.own_process import classic_environment
 from tools.patience import STUCK_S
 
 # A group of its own: another process may run this while the classic session is busy.
-pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.xdist_group("spark-bytes")]
+pytestmark = [pytest.mark.seldom, pytest.mark.spark, pytest.mark.slow, pytest.mark.xdist_group("spark-bytes")]
 
 
 @pytest.fixture(scope="module")

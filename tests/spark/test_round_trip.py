@@ -22,7 +22,7 @@ from tests.spark.round_trip import (
     texts,
 )
 
-pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
+pytestmark = [pytest.mark.seldom, pytest.mark.spark, pytest.mark.xdist_group("spark")]
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ from tests.chaos.tables.scene import TablesScene
 from tests.databases.servers import check_installed, login_to
 from tools.servers import DatabaseServer, Runs, mariadb_data, postgresql_data
 
-pytestmark = [pytest.mark.chaos, pytest.mark.xdist_group("chaos-tables")]
+pytestmark = [pytest.mark.chaos, pytest.mark.seldom, pytest.mark.xdist_group("chaos-tables")]
 
 # Sessions that wait for a lock, with what cuts each of them off. MariaDB's own list of transactions is no good here: it
 # stays as it is while anyone asks for it ten times a second.

@@ -8,7 +8,7 @@ from tests.glue.outputs import database_promises
 from tests.spark.own_process import Outcome, names_of, outcomes_of
 
 # A group of its own: another process may run this while the classic session is busy.
-pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark-jdbc")]
+pytestmark = [pytest.mark.seldom, pytest.mark.spark, pytest.mark.xdist_group("spark-jdbc")]
 
 
 @pytest.fixture(scope="module")
