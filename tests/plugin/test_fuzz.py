@@ -37,7 +37,7 @@ pytestmark = [pytest.mark.airflow, pytest.mark.slow, pytest.mark.xdist_group("pl
 
 # How much is tried: of each route so many good requests, and as many bad ones.
 _SETTINGS = settings(
-    max_examples=examples(25, few=8),
+    max_examples=examples(25, few=4),
     derandomize=True,
     database=None,
     deadline=None,

@@ -615,7 +615,6 @@ def test_nothing_new_is_written_to_neither_of_two_tables(lake: Lake, table: Tabl
         pytest.param("given-up", ["a", "a", "b"], ["a", "b"], marks=pytest.mark.thorough),
     ],
 )
-@pytest.mark.often
 def test_driver_that_died_between_two_tables_is_settled_by_a_person(
     lake: Lake, table: Table, settled_as: Settlement, in_first: list[str], in_second: list[str]
 ) -> None:

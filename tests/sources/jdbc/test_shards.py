@@ -27,6 +27,7 @@ from airflow_bookmarks.sources.jdbc.source import TableSource
 from airflow_bookmarks.sources.source import PlanInput
 from tests.databases.servers import new_database
 from tests.sources.jdbc.shop import AT_ONCE, Shop
+from tests.thorough import each_once
 
 SERIAL = {"postgresql": "bigserial", "mariadb": "bigint AUTO_INCREMENT"}
 AT = {"postgresql": "timestamptz DEFAULT now()", "mariadb": "timestamp(6) DEFAULT current_timestamp(6)"}
@@ -83,7 +84,11 @@ def all_keys(shop: Shop, keys: str = "id") -> list[tuple[Any, ...]]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("keys", "by"), [(("id",), None), (("at", "id"), "region"), (("at",), None)], ids=str)
+@pytest.mark.parametrize(
+    ("keys", "by"),
+    [(("at", "id"), "region"), *(pytest.param(keys, None, marks=pytest.mark.thorough) for keys in (("id",), ("at",)))],
+    ids=str,
+)
 def test_shares_read_each_row_once_however_many_tasks_there_are(
     shop: Shop, keys: tuple[str, ...], by: str | None
 ) -> None:
@@ -117,8 +122,7 @@ def test_task_more_takes_over_positions(shop: Shop) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("keys", [("id",), ("at", "id")], ids=str)
-@pytest.mark.parametrize("is_shared", [True, False], ids=["one wait", "64 waits"])
+@pytest.mark.parametrize(("keys", "is_shared"), each_once([("at", "id"), ("id",)], [True, False]), ids=str)
 def test_nothing_is_lost_or_doubled_while_others_write(shop: Shop, keys: tuple[str, ...], is_shared: bool) -> None:
     """Writers take numbers and times early and commit late, out of order."""
     stop = threading.Event()
