@@ -19,10 +19,7 @@ _OLDEST = ("boto3==1.34.131", "botocore==1.34.131", "s3transfer==0.10.1")
 _DRIVER = ("tests/core", "tests/store", "tests/sources", "tests/sinks", "tests/lifecycle", "tests/testing")
 _WORKER = ("tests/airflow", "tests/operators", "tests/plugin", "tests/cli/test_cli.py")
 # What an older Spark or Airflow is most likely to lack: with the rest CI would take too long for each change.
-_RUNTIME_IN_BRIEF = tuple(
-    f"tests/spark/test_{name}.py"
-    for name in ("batches", "chain", "features", "life", "manifest", "options", "round_trip", "schema_change", "sinks")
-)
+_RUNTIME_IN_BRIEF = tuple(f"tests/spark/test_{name}.py" for name in ("chain", "features", "life", "options", "sinks"))
 _WORKER_IN_BRIEF = (
     *(f"tests/airflow/{name}" for name in ("decorators", "hooks", "operators", "sensors", "triggers")),
     *(f"tests/airflow/test_{name}.py" for name in ("airflow_compat", "database", "field_types", "provider_info")),

@@ -7,7 +7,7 @@ import pytest
 from tests.glue.inputs import database_promises
 from tests.spark.own_process import Outcome, names_of, outcomes_of
 
-pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("glue-database-read")]
+pytestmark = [pytest.mark.seldom, pytest.mark.spark, pytest.mark.xdist_group("glue-database-read")]
 
 
 @pytest.fixture(scope="module")
