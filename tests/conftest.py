@@ -27,8 +27,8 @@ __all__ = ["database_login", "mariadb_server", "postgresql_server"]  # fixtures,
 REGION = "eu-west-1"
 
 
-# Both databases are asked where statements are made, read and written. What is built on these is asked of PostgreSQL
-# alone by `make test`, and of both by `make test-all`.
+# Both databases are asked where statements are made, read and written. The conformance suite of the sink and what is
+# built on these are asked of PostgreSQL alone by `make test`, and of both by `make test-all`.
 _ASKS_BOTH = re.compile(
     r"tests/((core|databases)/|sinks/jdbc/test_(?!conformance)|sources/jdbc/test_(planner|keys|settling|unions)\.py)"
 )

@@ -472,7 +472,7 @@ def test_hour_reads_what_is_whole_and_an_hour_without_reports_starts_no_spark(
 
 @pytest.mark.spark
 @pytest.mark.slow
-@pytest.mark.seldom
+@pytest.mark.seldom  # glue/test_scripts.py runs such scripts without Airflow
 def test_script_for_glue_runs_unmodified_and_reads_each_report_once(examples: Examples) -> None:
     dag_id, data = "weather_from_glue", examples.world.folder / "data"
     for hour in (1, 2):

@@ -463,7 +463,7 @@ def play_behind(scene: Scene, *, is_cleared: bool) -> str:
 
 
 @BEHIND
-@pytest.mark.seldom
+@pytest.mark.seldom  # the one that goes back along is played each time
 def test_job_behind_a_replayed_one_is_told_and_stops(stage: Stage, is_cleared: bool) -> None:
     scene, report = chain_whose_first_task_is_replayed(stage, downstream=is_cleared)
 
@@ -490,7 +490,7 @@ def test_job_behind_a_replayed_one_goes_back_along_where_it_says_so(
 
 
 @BEHIND
-@pytest.mark.seldom
+@pytest.mark.seldom  # the one that goes back along is played each time
 def test_job_behind_a_replayed_one_keeps_what_it_has_read_where_it_says_so(
     stage: Stage, monkeypatch: pytest.MonkeyPatch, is_cleared: bool
 ) -> None:

@@ -69,7 +69,7 @@ def test_in_every_world_no_row_is_lost_or_doubled_and_nothing_is_left(worlds: ra
     ],
     ids=lambda worlds: f"{worlds.start}-{worlds.stop}",
 )
-@pytest.mark.seldom
+@pytest.mark.seldom  # lifecycle/protocol/test_partial.py has it in one world
 def test_run_that_landed_in_one_table_of_two_becomes_what_a_person_says(worlds: range) -> None:
     tally = run_worlds(worlds, Settings.of_two_sinks)
     assert not tally.violations, told(tally.violations)

@@ -66,7 +66,7 @@ def shipped(yarn: YarnCluster, application_id: str) -> str:
         return "".join(opened.read(name).decode() for name in opened.namelist())
 
 
-@pytest.mark.seldom
+@pytest.mark.seldom  # a minute and a half; chaos/real/test_worker.py has it without a cluster, thorough
 def test_worker_publishes_what_a_driver_committed_whose_container_was_lost(on_yarn: Scene) -> None:
     on_yarn.land("a", "a", "a")
     on_yarn.run("manual__1")

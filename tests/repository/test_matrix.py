@@ -271,7 +271,7 @@ def test_page_says_what_each_cell_came_to_last(small: Path, capsys: pytest.Captu
     assert "| 4.1 | 1 passed | 1 passed |" in (small / "compatibility.md").read_text()
 
 
-@pytest.mark.seldom
+@pytest.mark.seldom  # starts pytest in pytest for each cell
 def test_thorough_tests_are_run_where_they_are_asked_for_and_the_page_says_so(small: Path) -> None:
     assert main(["one", "two", "--thorough", "--workers", "1"]) == 0
     assert main(["two", "--workers", "1"]) == 0
@@ -342,14 +342,14 @@ def test_matrix_that_was_stopped_goes_on_with_what_is_left_of_the_same_state(
     assert (said.count("one begins"), said.count("two begins")) == (1, 1)
 
 
-@pytest.mark.seldom
+@pytest.mark.seldom  # starts pytest in pytest for each cell
 def test_without_a_history_each_cell_is_run(small: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["one", "--workers", "1"]) == 0
     assert main(["--workers", "1"]) == 0
     assert "1 of 2" not in capsys.readouterr().out.splitlines()[-1]
 
 
-@pytest.mark.seldom
+@pytest.mark.seldom  # starts pytest in pytest for each cell
 def test_cell_whose_tests_are_all_thorough_runs_them(small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     one = replace(_cell("one", column="one"), tests=("test_it.py",), is_thorough=True)
     monkeypatch.setattr(matrix, "named", lambda names: (one,))

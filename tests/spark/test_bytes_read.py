@@ -14,6 +14,7 @@ from tests.spark.own_process import classic_environment
 from tools.patience import STUCK_S
 
 # A group of its own: another process may run this while the classic session is busy.
+# Seldom: a Spark of its own, for the bytes that its event log tells.
 pytestmark = [pytest.mark.seldom, pytest.mark.spark, pytest.mark.slow, pytest.mark.xdist_group("spark-bytes")]
 
 

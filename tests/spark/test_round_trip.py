@@ -22,6 +22,7 @@ from tests.spark.round_trip import (
     texts,
 )
 
+# Seldom: each kind of value in each format, of which spark/test_formats.py and test_sinks.py have some.
 pytestmark = [pytest.mark.seldom, pytest.mark.spark, pytest.mark.xdist_group("spark")]
 
 

@@ -17,6 +17,7 @@ from benchmarks.costs import CASES, HEADER, Case, Cost, Ground, Prices, ground, 
 
 DOCS = Path(__file__).parents[2] / "docs" / "operations" / "costs.md"
 
+# Seldom: it counts what runs ask for over many contexts.
 pytestmark = [pytest.mark.dynamodb_local, pytest.mark.seldom, pytest.mark.slow, pytest.mark.xdist_group("costs")]
 
 

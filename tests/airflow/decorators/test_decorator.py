@@ -96,7 +96,7 @@ def remote(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 @pytest.mark.spark
 @pytest.mark.xdist_group("decorator")  # or each worker of pytest would run all of them
 @pytest.mark.parametrize("promise", PROMISES)
-@pytest.mark.seldom
+@pytest.mark.seldom  # minutes; spark/test_life.py has what the runtime does
 def test_on_a_local_session(local: dict[str, str], promise: str) -> None:
     assert local[promise] == ""
 

@@ -21,6 +21,7 @@ from tests.chaos.tables.scene import TablesScene
 from tests.databases.servers import check_installed, login_to
 from tools.servers import DatabaseServer, Runs, mariadb_data, postgresql_data
 
+# Seldom: a database that restarts takes a minute, and few changes touch sessions that are cut.
 pytestmark = [pytest.mark.chaos, pytest.mark.seldom, pytest.mark.xdist_group("chaos-tables")]
 
 # Sessions that wait for a lock, with what cuts each of them off. MariaDB's own list of transactions is no good here: it

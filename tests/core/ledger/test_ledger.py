@@ -467,7 +467,7 @@ def test_root_names_segments_newest_first_and_tiers_never_fall() -> None:
 
 
 @pytest.mark.parametrize("inline_bytes", [0, INLINE_BYTES])
-@pytest.mark.seldom
+@pytest.mark.seldom  # half a minute
 def test_root_stays_small_through_ten_thousand_runs(inline_bytes: int) -> None:
     ledger, store, largest = Ledger.empty(inline_bytes=inline_bytes), Store(), 0
     for run in range(10_000):

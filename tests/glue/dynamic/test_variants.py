@@ -226,7 +226,7 @@ def test_what_is_no_object_is_an_error_record_and_other_columns_go_along(spark: 
 
 
 @pytest.mark.parametrize("lines", [['{"b": 2}'], ['{"b": "c"}', "no JSON"]], ids=["plain", "choice-and-error"])
-@pytest.mark.seldom
+@pytest.mark.seldom  # texts of twenty million characters
 def test_text_longer_than_the_parser_of_spark_takes_is_read(
     spark: SparkSession, lines: list[str], caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -7,6 +7,7 @@ import pytest
 from tests.glue.inputs import database_promises
 from tests.spark.own_process import Outcome, names_of, outcomes_of
 
+# Seldom: a Spark with drivers of its own; spark/test_jdbc.py has the source below.
 pytestmark = [pytest.mark.seldom, pytest.mark.spark, pytest.mark.xdist_group("glue-database-read")]
 
 

@@ -8,6 +8,7 @@ from tests.glue.outputs import database_promises
 from tests.spark.own_process import Outcome, names_of, outcomes_of
 
 # A group of its own: another process may run this while the classic session is busy.
+# Seldom: a Spark with drivers of its own; spark/test_jdbc_sink.py has the sink below.
 pytestmark = [pytest.mark.seldom, pytest.mark.spark, pytest.mark.xdist_group("spark-jdbc")]
 
 

@@ -375,7 +375,7 @@ WAITS_OF_200: dict[str, Callable[[int], Wait]] = {
 
 @MARKET
 @pytest.mark.parametrize("kind", WAITS_OF_200)
-@pytest.mark.seldom
+@pytest.mark.seldom  # half a minute
 def test_200_waits_on_200_jobs_cost_at_most_four_requests_a_look(
     market: tuple[Shop, RecordingTable], kind: str
 ) -> None:

@@ -287,7 +287,7 @@ def test_table_without_rows_and_with_one(shop: Shop) -> None:
     assert read(shop) == []
 
 
-@pytest.mark.seldom
+@pytest.mark.seldom  # a minute
 def test_more_ties_than_a_bookmark_can_name_are_refused(shop: Shop) -> None:
     shop.run("CREATE TABLE t (k int NOT NULL, id int PRIMARY KEY)")
     numbers = (
