@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from airflow_bookmarks.core.errors import OptionError, SourceError
 from airflow_bookmarks.core.text.redaction import redacted
 from airflow_bookmarks.glue.dynamic.frame import DynamicFrame
-from airflow_bookmarks.glue.dynamic.json_records.variants import frame_of_json
+from airflow_bookmarks.glue.dynamic.json_records.json_frame import frame_of_json
 from airflow_bookmarks.glue.errors import GlueUnsupportedError
 from airflow_bookmarks.glue.inputs.documents import VALUE
 

@@ -17,7 +17,7 @@ from airflow_bookmarks.core.selection.listing import Listing
 from airflow_bookmarks.files.access import reached_by
 from airflow_bookmarks.files.opener import open_one_filesystem
 from airflow_bookmarks.glue.dynamic.frame import DynamicFrame
-from airflow_bookmarks.glue.dynamic.json_records.variants import frame_of_json
+from airflow_bookmarks.glue.dynamic.json_records.json_frame import frame_of_json
 from airflow_bookmarks.glue.errors import GlueUnsupportedError
 from airflow_bookmarks.glue.inputs.documents import VALUE, Documents
 from airflow_bookmarks.glue.inputs.formats import widest_row

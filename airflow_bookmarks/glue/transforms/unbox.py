@@ -22,8 +22,8 @@ from airflow_bookmarks.glue.dynamic.choice import (
 )
 from airflow_bookmarks.glue.dynamic.error_records import ErrorRecords, ErrorStage, RecordFailure
 from airflow_bookmarks.glue.dynamic.fields.path import steps_of
+from airflow_bookmarks.glue.dynamic.json_records.json_frame import frame_of_json
 from airflow_bookmarks.glue.dynamic.json_records.parsed_records import ANY_LENGTH
-from airflow_bookmarks.glue.dynamic.json_records.variants import frame_of_json
 from airflow_bookmarks.glue.dynamic.types import DataType, Field, StringType, StructType
 from airflow_bookmarks.glue.errors import GlueUnsupportedError
 from airflow_bookmarks.glue.transforms.failure_count import FailureCount, FailuresByTask, note_failure

@@ -7,7 +7,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from airflow_bookmarks.glue.dynamic.frame import DynamicFrame
-from airflow_bookmarks.glue.dynamic.json_records.variants import frame_of_json
+from airflow_bookmarks.glue.dynamic.json_records.json_frame import frame_of_json
 from airflow_bookmarks.glue.run import current_run
 
 

@@ -173,6 +173,24 @@ def _kind_of(shape: DataType) -> str | None:
     return _KINDS.get(type(shape))
 
 
+def shape_at(shape: DataType, place: Steps) -> DataType | None:
+    """Return what a shape, or a type, has at a place; None where there is no such place."""
+    held: DataType | None = shape
+    for step in place:
+        if step is None:
+            held = held.elementType if isinstance(held, ArrayType) else None
+        else:
+            part = held.field_map.get(step) if isinstance(held, StructType) else None
+            held = part.dataType if part else None
+    return held
+
+
+def kind_at(shape: StructType, place: Steps) -> str | None:
+    """Return what the values of one record are at a place; None if there are none, or all are null."""
+    held = shape_at(shape, place)
+    return None if held is None else _kind_of(held)
+
+
 _KINDS: Mapping[type[DataType], str] = {
     LongType: INT,
     DoubleType: DOUBLE,

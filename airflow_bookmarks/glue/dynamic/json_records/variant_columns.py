@@ -14,38 +14,49 @@ if TYPE_CHECKING:
 
     from pyspark.sql import Column
 
+    from airflow_bookmarks.glue.dynamic.choice import Steps
 
-def taken(value: Column, wanted: DataType) -> Column:
-    """Return a value that Spark has taken from a variant as `_ddl` says, with its choices taken apart."""
+    Chosen = Callable[[Column, ChoiceType, Steps], Column]
+
+
+def taken(value: Column, wanted: DataType, chosen: Chosen, here: Steps = ()) -> Column:
+    """Return a value that was read without the choices in it, with its choices.
+
+    Args:
+        value: the value; null where there is none.
+        wanted: its type.
+        chosen: makes a choice of what was read at a place.
+        here: the place of the value.
+    """
     if isinstance(wanted, NullType):
         return F.lit(None)
     if not choices_in(wanted) and not _has_null(wanted):
         return value
     if isinstance(wanted, StructType):
-        fields = [taken(value.getField(f.name), f.dataType).alias(f.name) for f in wanted]
-        return F.when(value.isNotNull(), F.struct(*fields))
+        parts = [(f, taken(value.getField(f.name), f.dataType, chosen, (*here, f.name))) for f in wanted]
+        return F.when(value.isNotNull(), F.struct(*[part.alias(f.name) for f, part in parts]))
     if isinstance(wanted, ArrayType):
         element = wanted.elementType
-        return F.transform(value, lambda each: taken(each, element))
+        return F.transform(value, lambda each: taken(each, element, chosen, (*here, None)))
     if not isinstance(wanted, ChoiceType):
         raise TypeError(f"no JSON is read as {wanted}")
-    return _chosen(value, wanted)
+    return chosen(value, wanted, here)
 
 
-def _chosen(variant: Column, choice: ChoiceType) -> Column:
+def chosen_variant(variant: Column, choice: ChoiceType, here: Steps) -> Column:
     """Return a variant as a choice; null if it is null, or absent."""
     name = F.schema_of_variant(variant)
     # By cases, since in a lambda Spark evaluates each mention of the name.
-    first, *others = [(_IS[part.typeName()](name), _as(variant, part, choice)) for part in choice.choices]
+    first, *others = [(_IS[part.typeName()](name), _as(variant, part, choice, here)) for part in choice.choices]
     chosen = F.when(*first)
     for case in others:
         chosen = chosen.when(*case)
     return chosen
 
 
-def _as(variant: Column, wanted: DataType, choice: ChoiceType) -> Column:
+def _as(variant: Column, wanted: DataType, choice: ChoiceType, here: Steps) -> Column:
     """Return a choice that holds a variant as one of its types."""
-    value = taken(got(variant, (), ddl(wanted)), wanted)
+    value = taken(got(variant, (), ddl(wanted)), wanted, chosen_variant, here)
     parts = [value if part is wanted else F.lit(None).cast(spark_type(part)) for part in choice.choices]
     return F.struct(*[each.alias(part.typeName()) for each, part in zip(parts, choice.choices, strict=True)])
 
@@ -61,6 +72,14 @@ _IS: Mapping[str, Callable[[Column], Column]] = {
     "struct": lambda name: name.startswith("OBJECT"),
     "array": lambda name: name.startswith("ARRAY"),
 }
+
+
+def free_name(name: str, types: StructType) -> str:
+    """Return a name for a column that is no field's: of two with one name Spark may take the other."""
+    taken_names = {field.name.lower() for field in types}
+    while name in taken_names:
+        name += "_"
+    return name
 
 
 def _has_null(wanted: DataType) -> bool:

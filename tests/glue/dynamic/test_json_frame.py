@@ -11,17 +11,18 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from airflow_bookmarks.glue.dynamic.frame import DynamicFrame
-from airflow_bookmarks.glue.dynamic.json_records import variants
+from airflow_bookmarks.glue.dynamic.json_records import json_frame, texts
+from airflow_bookmarks.glue.dynamic.json_records.json_frame import frame_of_json
 from airflow_bookmarks.glue.dynamic.json_records.shapes import NestingError
-from airflow_bookmarks.glue.dynamic.json_records.variants import frame_of_json
 from airflow_bookmarks.glue.dynamic.records import FieldCaseError
 from airflow_bookmarks.glue.dynamic.types import StructType
 from airflow_bookmarks.glue.run import current_run
 from airflow_bookmarks.spark.features import has_variants
 from tests.glue.dynamic.frames import frame_of, held, tree
 
-# By variants: shapes merged here or, where there are too many, by Spark's aggregate; and on a Spark without variants.
-WAYS = ("shapes", "aggregate", "records") if has_variants() else ("records",)
+# By the types that shapes tell, where they do; by variants: shapes merged here or, where there are too many, by Spark's
+# aggregate; and on a Spark without variants.
+WAYS = ("texts", "shapes", "aggregate", "records") if has_variants() else ("records",)
 
 
 @pytest.fixture(params=WAYS)
@@ -32,9 +33,11 @@ def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 def read_by(way: str, patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(variants, "has_variants", lambda: way != "records")
+    patch.setattr(json_frame, "has_variants", lambda: way != "records")
+    if way != "texts":
+        patch.setattr(json_frame, "told_types", lambda *_: None)
     if way == "aggregate":
-        patch.setattr(variants, "_MOST_SHAPES", 0)
+        patch.setattr(texts, "_MOST_SHAPES", 0)
 
 
 def persistent_rdds(spark: SparkSession) -> set[int]:
@@ -204,8 +207,8 @@ def test_long_numbers_are_told_from_the_digits_of_fractions_and_texts(
 
 
 def test_digits_of_fractions_make_no_shapes_of_their_own(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(variants, "_MOST_SHAPES", 1)
-    monkeypatch.setattr(variants, "_by_aggregate", lambda parsed: pytest.fail("more than one shape"))
+    monkeypatch.setattr(texts, "_MOST_SHAPES", 1)
+    monkeypatch.setattr(json_frame, "looked_at_variants", lambda parsed: pytest.fail("more than one shape"))
 
     frame = frame_of(spark, '{"x": 1.5, "y": [0.25]}', '{"x": 22.0, "y": [1000.5, 3.25]}')
 
@@ -291,6 +294,13 @@ def test_record_that_nests_too_deep_is_an_error_in_own_words(
 def test_record_deeper_than_any_parser_follows_is_an_error_record(spark: SparkSession) -> None:
     frame = frame_of(spark, '{"b": 1}', '{"a":' * 3000 + "1" + "}" * 3000)
     assert (held(frame), frame.errorsCount()) == ([{"b": 1}], 1)
+
+
+@pytest.mark.usefixtures("way")
+def test_fields_may_have_the_names_of_columns_that_stand_between(spark: SparkSession) -> None:
+    names = ["glue_0", "glue_1", "glue_case", "glue_parsed", "glue_read", "glue_record", "glue_shape", "value"]
+    lines = [json.dumps(dict.fromkeys(names, {"x": value})) for value in (1, "a")]
+    assert held(frame_of(spark, *lines)) == [json.loads(line) for line in lines]
 
 
 def test_no_record_at_all_is_a_frame_without_columns(spark: SparkSession, way: str) -> None:
