@@ -20,6 +20,7 @@ from airflow_bookmarks.glue.dynamic.json_records.typed_texts import frame_of_tex
 from airflow_bookmarks.glue.dynamic.types import Field, IntegerType, StructType
 from airflow_bookmarks.glue.run import current_run
 from airflow_bookmarks.spark.features import has_variants
+from tests.thorough import examples
 
 pytestmark = pytest.mark.skipif(not has_variants(), reason="no variants: this Spark tells no shapes of records")
 
@@ -93,7 +94,7 @@ def rows(found: JsonRows) -> list[Any]:
     return [repr(row).replace("-0.0", "0.0") for row in found.frame.collect()]
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(examples(40, 4)))
 def test_records_are_what_variants_make_of_them(
     shared_spark: SparkSession, monkeypatch: pytest.MonkeyPatch, seed: int
 ) -> None:
