@@ -161,7 +161,6 @@ def test_values_of_partitions_may_be_anything(lake: Lake, table: str) -> None:
 
 
 @pytest.mark.parametrize("overwrite", mostly_thorough(["static", "dynamic"], "dynamic"))
-@pytest.mark.often
 def test_overwrite_keeps_the_table_and_replaces_its_files(lake: Lake, table: str, overwrite: str) -> None:
     lake.put("a.txt", "1,x", "2,y")
     run(lake, saved(table))
@@ -228,7 +227,6 @@ def test_partition_that_is_there_takes_more_rows_whatever_its_value(lake: Lake, 
 @pytest.mark.parametrize(
     ("value", "key"), each_once(["2026-01-01", "__HIVE_DEFAULT_PARTITION__"], ["day STRING", "day DATE"])
 )
-@pytest.mark.often
 def test_partition_that_lies_elsewhere_is_no_place_to_publish_to(lake: Lake, table: str, key: str, value: str) -> None:
     lake.spark.sql(f"CREATE TABLE {table} (id INT) PARTITIONED BY ({key}) STORED AS PARQUET")
     spec = "day = NULL" if value.startswith("__") else f"day = '{value}'"
@@ -295,7 +293,6 @@ def test_partition_columns_of_a_table_are_taken_in_its_own_case(lake: Lake, tabl
 
 
 @pytest.mark.parametrize("verb", ["saveAsTable", "insertInto", "in_catalog"])
-@pytest.mark.often
 def test_overwrite_of_a_table_with_a_partition_outside_of_its_folder_is_refused(
     lake: Lake, table: str, verb: str
 ) -> None:
@@ -507,7 +504,6 @@ def test_overwrite_of_a_table_of_glue_with_a_partition_outside_of_its_folder_is_
     assert sorted(glue_partitions(glue)) == [("x",)]
 
 
-@pytest.mark.often
 def test_publish_to_glue_that_died_is_finished(lake: Lake, glue: Any) -> None:
     glue_table(glue, lake.path("out"), "day")
     lake.put("a.txt", "1,x")

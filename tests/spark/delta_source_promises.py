@@ -335,7 +335,6 @@ def test_restore_that_brings_rows_back_is_no_append(lake: Lake, orders: Orders) 
 # ---- maintenance
 
 
-@pytest.mark.often
 def test_maintenance_is_no_news(lake: Lake, orders: Orders) -> None:
     orders.make("'delta.enableDeletionVectors' = 'true'").add(1, 2)
     orders.add(3)
@@ -434,7 +433,6 @@ def test_table_that_was_moved_goes_on_where_that_is_said(lake: Lake, orders: Ord
 # ---- changes
 
 
-@pytest.mark.often
 def test_change_feed_has_inserts_updates_and_deletes_with_both_values(lake: Lake, orders: Orders) -> None:
     orders.make(FEED).add(1, 2)
     assert changes(lake) == [(1, 10, "insert"), (2, 20, "insert")]
@@ -497,7 +495,6 @@ def test_first_read_within_a_bound_takes_several_runs_over_one_version(lake: Lak
 
 
 @pytest.mark.parametrize("bound", mostly_thorough(["max_versions", "max_files", "max_bytes"], "max_versions"))
-@pytest.mark.often
 def test_bound_ends_a_run_between_versions(lake: Lake, orders: Orders, bound: str) -> None:
     orders.make().add(1)
     run(lake)
@@ -523,7 +520,6 @@ def test_loop_drains_a_backlog(lake: Lake, orders: Orders) -> None:
 # ---- history
 
 
-@pytest.mark.often
 def test_rewind_set_and_start_name_versions_and_times(lake: Lake, orders: Orders) -> None:
     orders.make().add(1)
     orders.add(2)
@@ -578,7 +574,6 @@ def test_pause_over_runs_reads_what_they_have_read(lake: Lake, orders: Orders) -
 
 
 @pytest.mark.needs("classic")
-@pytest.mark.often
 def test_action_on_few_new_files_computes_no_state_in_fifty_partitions(lake: Lake, orders: Orders) -> None:
     name = "spark.databricks.delta.snapshotPartitions"
     before = lake.spark.conf.get(name)

@@ -148,7 +148,6 @@ def test_table_without_rows_and_run_without_news_have_its_columns(lake: Lake, or
         pytest.param("INSERT OVERWRITE {table} VALUES (9, 90)", "overwrite", marks=pytest.mark.thorough),
     ],
 )
-@pytest.mark.often
 def test_change_of_rows_stops_the_run_which_names_snapshot_and_operation(
     lake: Lake, orders: Orders, statement: str, operation: str
 ) -> None:
@@ -163,7 +162,6 @@ def test_change_of_rows_stops_the_run_which_names_snapshot_and_operation(
     assert skipped(lake)
 
 
-@pytest.mark.often
 def test_delete_of_no_row_and_maintenance_are_no_news(lake: Lake, orders: Orders) -> None:
     orders.create().add(1)
     run(lake, orders)
@@ -233,7 +231,6 @@ def test_table_that_was_dropped_and_made_again_is_another_source(lake: Lake, ord
 # ---- the changes
 
 
-@pytest.mark.often
 def test_changes_have_inserts_updates_and_deletes_with_both_values(lake: Lake, orders: Orders) -> None:
     orders.create().run("ALTER TABLE {table} SET IDENTIFIER FIELDS id")
     orders.add(1, 2)
@@ -265,7 +262,6 @@ def test_changes_that_iceberg_can_not_tell_are_refused(lake: Lake, orders: Order
 
 
 @pytest.mark.parametrize("bound", ["max_versions", pytest.param("max_files", marks=pytest.mark.thorough)])
-@pytest.mark.often
 def test_bound_ends_a_run_between_snapshots(lake: Lake, orders: Orders, bound: str) -> None:
     orders.create().add(1)
     run(lake, orders)
@@ -291,7 +287,6 @@ def test_rewind_and_start_name_runs_and_times(lake: Lake, orders: Orders) -> Non
     assert next(iter(lake.store.runs("later"))).plans["orders"].stats["skipped"]["before_start"] == 2
 
 
-@pytest.mark.often
 def test_set_and_pending_look_by_pyiceberg(lake: Lake, orders: Orders) -> None:
     pytest.importorskip("pyiceberg", reason="no pyiceberg, which is an extra")
     orders.create().add(1)

@@ -80,7 +80,6 @@ def test_each_row_is_read_once(lake: Lake, shop: Shop) -> None:
 
 
 @pytest.mark.parametrize("how", mostly_thorough([{}, {"partitions": 2}]), ids=str)
-@pytest.mark.often
 def test_limit_of_the_server_hides_no_rows(lake: Lake, mariadb_server: Any, how: dict[str, Any]) -> None:
     """MariaDB would return a part of the rows, and no error: those behind it would be lost."""
     with new_database(mariadb_server) as login:
@@ -92,7 +91,6 @@ def test_limit_of_the_server_hides_no_rows(lake: Lake, mariadb_server: Any, how:
         assert run(lake, **how) == []
 
 
-@pytest.mark.often
 def test_each_action_reads_the_same_window(lake: Lake, shop: Shop) -> None:
     with lake.job() as job:
         frame = read(job)
@@ -152,7 +150,6 @@ def test_parts_between_which_a_row_may_move_are_warned_of(
     assert all(f"parts by {by}" in each and "Split by a key (id)" in each for each in warned)
 
 
-@pytest.mark.often
 def test_filters_and_columns_are_pushed_into_the_query(
     lake: Lake, shop: Shop, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -328,7 +325,6 @@ def test_change_of_columns_is_accepted_or_begun_again_as_the_read_says(lake: Lak
     assert run_that("reset") == [1, 2, 3, 4, 5]
 
 
-@pytest.mark.often
 def test_loop_reads_in_parts_each_with_its_own_commit(lake: Lake, shop: Shop) -> None:
     found = []
     for batch in lake.job().batches(max_rows=2):
@@ -407,7 +403,6 @@ def test_late_rows_are_pending_and_land_once_in_a_sink(lake: Lake, shop: Shop) -
     assert ids(lake.spark.read.parquet(lake.path("copy"))) == [-1, 1, 2, 3, 4]
 
 
-@pytest.mark.often
 def test_rewind_set_replay_and_pause_know_late_rows(lake: Lake, shop: Shop) -> None:
     run(lake, lookback=LATE_BY)
     add(shop, -1, 4)
@@ -525,7 +520,6 @@ def in_copy(lake: Lake) -> list[int]:
     return ids(lake.spark.read.parquet(lake.path("copy")))
 
 
-@pytest.mark.often
 def test_each_value_is_a_run_with_its_own_commit(lake: Lake, shop: Shop) -> None:
     assert copied(lake) == ["r0", "r1", "r2"]
     assert (in_copy(lake), lake.head("copy").run_number) == ([1, 2, 3], 3)

@@ -143,7 +143,6 @@ def test_upsert_into_a_table_that_is_not_there_makes_it_with_the_key(lake: Lake,
 
 
 @pytest.mark.parametrize("count_rows", [False, pytest.param(True, marks=pytest.mark.needs("observations"))])
-@pytest.mark.often
 def test_flagged_rows_of_an_increment_are_deleted_and_the_others_come(
     lake: Lake, dw: Warehouse, count_rows: bool
 ) -> None:
@@ -395,7 +394,6 @@ def test_stage_and_tokens_lie_in_the_schema_that_is_named(lake: Lake, pg: Wareho
 
 
 @pytest.mark.parametrize("dialect", ["postgresql", "mariadb"])
-@pytest.mark.often
 def test_login_with_the_rights_of_the_guide_reads_and_writes(
     lake: Lake, request: pytest.FixtureRequest, dialect: str
 ) -> None:

@@ -108,7 +108,6 @@ def test_inserts_updates_and_deletes_are_seen_once(lake: Lake, shop: Shop) -> No
     assert run(lake) == []
 
 
-@pytest.mark.often
 def test_limit_of_the_server_makes_no_deletes(lake: Lake, mariadb_server: Any) -> None:
     """MariaDB would return a part of the rows, and no error: the rest would pass for deleted."""
     with new_database(mariadb_server) as login:
@@ -394,7 +393,6 @@ VALUES = {
 }  # fmt: skip
 
 
-@pytest.mark.often
 def test_each_change_of_a_value_of_each_type_is_an_update_and_nothing_else_is(lake: Lake, shop: Shop) -> None:
     types = VALUES[shop.login.dialect]
     columns = ", ".join(f"v{place} {declared}" for place, declared in enumerate(types))
@@ -510,7 +508,6 @@ def three_runs(lake: Lake, shop: Shop) -> None:
         assert run(lake) == [(1, "one", number, "update")]
 
 
-@pytest.mark.often
 def test_rewind_compares_with_the_older_snapshot(lake: Lake, shop: Shop) -> None:
     three_runs(lake, shop)
     rewind(lake.store, "copy", 1, reason="a test", who="ada")
@@ -554,7 +551,6 @@ def in_days(days: int) -> Any:
     return lambda: at
 
 
-@pytest.mark.often
 def test_one_snapshot_is_kept_for_each_retained_run_and_one_before(lake: Lake, shop: Shop) -> None:
     three_runs(lake, shop)
     run(lake)
