@@ -129,9 +129,15 @@ def _differing_in_case(held: DataType) -> tuple[str, str] | None:
     if isinstance(held, StructType):
         seen: dict[str, str] = {}
         for each in held.fields:
-            if (other := seen.setdefault(each.name.lower(), each.name)) != each.name:
+            if (other := seen.setdefault(_folded(each.name), each.name)) != each.name:
                 return other, each.name
     return next((pair for part in _parts_of(held) if (pair := _differing_in_case(part)) is not None), None)
+
+
+def _folded(name: str) -> str:
+    """Return a name as Java compares it without regard to case: each character in capitals, and back."""
+    capitals = [upper if len(upper := character.upper()) == 1 else character for character in name]
+    return "".join(capital.lower()[:1] for capital in capitals)
 
 
 def _parts_of(held: DataType) -> Sequence[DataType]:

@@ -170,7 +170,7 @@ class ArrayType(DataType):
 
     def __init__(self, elementType: DataType | None = None, properties: Mapping[str, Any] | None = None) -> None:
         super().__init__(properties)
-        self.elementType = elementType or UnknownType()
+        self.elementType = UnknownType() if elementType is None else elementType  # an empty struct is falsy
 
     def jsonValue(self) -> dict[str, Any]:
         """Return the type as JSON shows it, with that of its elements."""
@@ -188,7 +188,7 @@ class MapType(DataType):
 
     def __init__(self, valueType: DataType | None = None, properties: Mapping[str, Any] | None = None) -> None:
         super().__init__(properties)
-        self.valueType = valueType or UnknownType()
+        self.valueType = UnknownType() if valueType is None else valueType
         self.keyType = StringType()
 
     def jsonValue(self) -> dict[str, Any]:

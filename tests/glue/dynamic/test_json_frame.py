@@ -298,6 +298,30 @@ def test_record_deeper_than_any_parser_follows_is_an_error_record(spark: SparkSe
 
 
 @pytest.mark.usefixtures("way")
+@pytest.mark.parametrize("other", ['{"x": "a"}', '{"x": 2}'])
+def test_whole_number_of_more_than_eight_bytes_is_there_beside_fractions(spark: SparkSession, other: str) -> None:
+    huge, *rest = held(frame_of(spark, '{"x": 12345678901234567890}', '{"x": 1.5}', other))
+
+    assert float(huge["x"]) == 12345678901234567890.0
+    assert rest == [{"x": 1.5}, json.loads(other)]
+
+
+EMPTY = {
+    "beside a number": ['{"x": {}, "y": 1}', '{"x": 1}'],
+    "in an array": ['{"x": [{}], "y": 1}', '{"x": [], "y": 2}'],
+    "in an array beside a number": ['{"x": [{}, 1], "y": 1}'],
+    "in arrays of arrays": ['{"x": [[{}]], "y": 1}', '{"y": 3}'],
+}
+
+
+@pytest.mark.usefixtures("way")
+@pytest.mark.parametrize("case", EMPTY)
+def test_empty_object_takes_no_other_field_with_it(spark: SparkSession, case: str) -> None:
+    found = held(frame_of(spark, *EMPTY[case]))
+    assert [record.get("y") for record in found] == [json.loads(line).get("y") for line in EMPTY[case]]
+
+
+@pytest.mark.usefixtures("way")
 def test_fields_may_have_the_names_of_columns_that_stand_between(spark: SparkSession) -> None:
     names = ["glue_0", "glue_1", "glue_case", "glue_parsed", "glue_read", "glue_record", "glue_shape", "value"]
     lines = [json.dumps({name: {"x": value} for name in names}) for value in (1, "a")]

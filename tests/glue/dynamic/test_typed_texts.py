@@ -25,6 +25,7 @@ from tests.thorough import examples
 pytestmark = pytest.mark.skipif(not has_variants(), reason="no variants: this Spark tells no shapes of records")
 
 WHOLE = ["0", "-0", "7", "-2147483648", "2147483647"]
+HUGE = ["12345678901234567890", "9223372036854775808", "-99999999999999999999999999999999999999"]
 LONG = ["2147483648", "-2147483649", "9223372036854775807", "1700000000000"]
 SHORT_FRACTIONS = ["0.5", "1.0", "-0.0", "12.341000000000001", "100.0", "1.10"]
 FRACTIONS = [
@@ -117,6 +118,7 @@ OPEN = {
     "a choice of digits beyond eight bytes": ['{"x": 12345678901234567890}', '{"x": "a"}'],
     "a struct of nulls": ['{"x": {"y": null}}'],
     "no fields": ["{}"],
+    "an empty object beside a number": ['{"x": {}}', '{"x": 1}'],
     "what is no object": ['{"x": 1}', "5"],
 }
 
@@ -124,9 +126,9 @@ OPEN = {
 @pytest.mark.parametrize("case", OPEN)
 def test_shapes_that_leave_something_open_tell_no_types(shared_spark: SparkSession, case: str) -> None:
     text = shared_spark.createDataFrame([(line,) for line in OPEN[case]], "value string")
-    by_texts = json_frame._by_shapes
     texts = shaped_texts(text, (), None)
-    assert by_texts(texts, looked_at(shape_groups(texts) or []), current_run(shared_spark), "raw") is None
+    looked = looked_at(shape_groups(texts) or [])
+    assert json_frame._by_shapes(texts, looked, current_run(shared_spark), "raw") is None
 
 
 def test_value_that_does_not_fit_its_type_is_an_error_and_not_null(shared_spark: SparkSession) -> None:
@@ -143,7 +145,7 @@ def test_record_whose_shape_was_not_seen_is_an_error_and_not_null(shared_spark: 
     text = shared_spark.createDataFrame([('{"x": 1}',), ('{"x": "a"}',)], "value string")
     texts = shaped_texts(text, (), None)
     looked = looked_at(shape_groups(texts) or [])
-    types = told_types(texts, looked, "raw")
+    types = told_types(texts, looked, current_run(shared_spark), "raw")
     assert types is not None
     seen = {text: shape for text, shape in looked.shapes.items() if shape != shape_of("OBJECT<x: BIGINT>")}
     assert len(seen) == 1
@@ -160,3 +162,33 @@ def test_text_is_parsed_once_more_where_a_number_may_be_long_and_the_types_say_w
     assert found.frame.schema.simpleString() == (
         "struct<t:string,x:struct<int:int,string:string>,y:struct<z:array<bigint>>>"
     )
+
+
+def test_records_that_differ_in_very_many_ways_are_read_by_variants(shared_spark: SparkSession) -> None:
+    chance = random.Random(7)
+    lines = [
+        json.dumps({f"f{at}": chance.choice([1, 1.5]) for at in chance.sample(range(40), 5)} | {"id": number})
+        for number in range(300)
+    ]
+    found = read(shared_spark, lines)
+
+    assert sorted(row.id for row in found.frame.collect()) == list(range(300))
+
+
+def test_columns_that_go_along_may_have_any_name(shared_spark: SparkSession) -> None:
+    columns = ["glue_case", "glue_read", "Glue_0", "glue_corrupt"]
+    rows_of_text = [('{"x": 1}', *columns), ('{"x": "a"}', *columns)]
+    text = shared_spark.createDataFrame(rows_of_text, ["value", *columns])
+
+    frame = frame_of_json(text, run=current_run(shared_spark)).frame
+
+    assert frame.columns == ["x", *columns]
+    assert [tuple(row)[1:] for row in frame.collect()] == [tuple(columns)] * 2
+
+
+def test_field_in_place_of_which_a_column_comes_differs_in_case_from_none(shared_spark: SparkSession) -> None:
+    text = shared_spark.createDataFrame(
+        [('{"DT": 5000000000, "dt": 1, "n": 3000000000}', "monday")], "value string, dt string"
+    )
+
+    assert frame_of_json(text, run=current_run(shared_spark)).frame.collect() == [(3000000000, "monday")]

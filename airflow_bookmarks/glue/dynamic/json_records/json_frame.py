@@ -20,10 +20,10 @@ from airflow_bookmarks.glue.dynamic.error_records import ErrorRecords, ErrorStag
 from airflow_bookmarks.glue.dynamic.json_records.parsed_records import LONGEST_TEXT, json_by_records, without_taken
 from airflow_bookmarks.glue.dynamic.json_records.texts import (
     BAD,
-    COLUMNS,
     SHAPE,
     VALUE,
     looked_at,
+    others_of,
     shape_groups,
     shaped_texts,
 )
@@ -99,18 +99,15 @@ def frame_of_json(text: DataFrame, *, run: GlueRun, name: str = "json", split: S
 
 def _by_shapes(texts: DataFrame, looked: Looked | None, run: GlueRun, name: str) -> JsonRows | None:
     """Return the records by the types that their shapes tell; None if they don't tell all."""
-    types = told_types(texts, looked, name) if looked is not None and not looked.others else None
+    types = told_types(texts, looked, run, name) if looked is not None and not looked.others else None
     if looked is None or types is None:
         return None
-    others = _others(texts)
-    types = without_taken(types, others, run, name)
-    check_cases(types, texts.sparkSession, name)
-    frame = frame_of_texts(texts, types, looked, [column_of(other) for other in others])
+    frame = frame_of_texts(texts, types, looked, [column_of(other) for other in others_of(texts)])
     return JsonRows(frame, _errors(texts, run, name, looked.bad))
 
 
 def _by_variants(texts: DataFrame, looked: Looked | None, run: GlueRun, name: str) -> JsonRows:
-    names = _others(texts)
+    names = others_of(texts)
     others = [column_of(other) for other in names]
     parsed = variants_in(texts, others)
     keep(parsed, run)
@@ -120,11 +117,6 @@ def _by_variants(texts: DataFrame, looked: Looked | None, run: GlueRun, name: st
     types = without_taken(types_of(rows, looked), names, run, name)
     check_cases(types, texts.sparkSession, name)
     return JsonRows(frame_of_variants(rows, types, others), _errors(rows, run, name, looked.bad + looked.others))
-
-
-def _others(texts: DataFrame) -> list[str]:
-    """Return the columns that go along with texts."""
-    return [column for column in texts.columns if column not in COLUMNS]
 
 
 def _has_bad(texts: DataFrame, groups: list[Row] | None) -> bool:

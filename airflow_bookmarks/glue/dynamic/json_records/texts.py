@@ -83,6 +83,11 @@ def shaped_texts(text: DataFrame, others: Sequence[Column], split: Split | None)
     return shaped.select(record, plain.alias(SHAPE), column_of(BAD), column_of(LONG), *others)
 
 
+def others_of(texts: DataFrame) -> list[str]:
+    """Return the columns that go along with texts."""
+    return [column for column in texts.columns if column not in COLUMNS]
+
+
 def with_variants(rows: DataFrame, name: str, *others: Column) -> DataFrame:
     """Return a variant of each row that has its record as its one field, null for what is none, and other columns."""
     variant = F.try_parse_json(F.concat(F.lit(BEFORE), column_of(RECORD).cast("string"), F.lit(BEHIND)))

@@ -16,18 +16,22 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as spark_types
 
 from airflow_bookmarks.glue.dynamic.choice import choices_in, column_of, marked, spark_type
+from airflow_bookmarks.glue.dynamic.json_records.parsed_records import without_taken
 from airflow_bookmarks.glue.dynamic.json_records.shapes import (
+    ARRAY,
     BOOLEAN,
     DOUBLE,
+    HUGE,
     INT,
     LONG,
+    OBJECT,
     TEXT,
     Answer,
     ChoiceSettling,
     kind_at,
     shape_at,
 )
-from airflow_bookmarks.glue.dynamic.json_records.texts import RECORD, SHAPE, rows_of
+from airflow_bookmarks.glue.dynamic.json_records.texts import RECORD, SHAPE, others_of, rows_of
 from airflow_bookmarks.glue.dynamic.json_records.variant_columns import free_name, taken
 from airflow_bookmarks.glue.dynamic.records import check_cases
 from airflow_bookmarks.glue.dynamic.types import ArrayType, ChoiceType, DataType, LongType, NullType, StructType
@@ -39,41 +43,54 @@ if TYPE_CHECKING:
 
     from airflow_bookmarks.glue.dynamic.choice import Steps
     from airflow_bookmarks.glue.dynamic.json_records.texts import Looked
+    from airflow_bookmarks.glue.run import GlueRun
 
-_READ = "glue_read"
 _INT = 2**31
 # What the value of a record is, by the name of the type that it has in a choice. Whole numbers of more than eight bytes
 # may have a point behind them, which a text of digits can't be read back from: variants read those.
-_KINDS: Mapping[str, str] = {"int": INT, "long": INT, "double": DOUBLE, "string": TEXT, "boolean": BOOLEAN}
+_KINDS: Mapping[str, Collection[str]] = {
+    "int": (INT,),
+    "long": (INT,),
+    "double": (DOUBLE, HUGE),
+    "string": (TEXT,),
+    "boolean": (BOOLEAN,),
+}
+# Each choice asks which of the cases a record is of: with more of them a plan grows too large.
+_MOST_CASES = 50
 
 
-def told_types(texts: DataFrame, looked: Looked, name: str) -> StructType | None:
+def told_types(texts: DataFrame, looked: Looked, run: GlueRun, name: str) -> StructType | None:
     """Return the types of records if their shapes tell them, with one more look where a whole number may be long.
 
     Args:
-        texts: rows of `shaped_texts`.
+        texts: rows of `shaped_texts`; fields with the names of their other columns are left out.
         looked: what their shapes have shown.
+        run: the current run.
         name: the transformation context, for errors.
 
     Returns:
-        The types; None if shapes leave something open, or a choice is of more than plain values.
+        The types; None if shapes leave something open, a choice is of more than plain values, or records differ in too
+        many ways.
 
     Raises:
         FieldCaseError: two fields differ only in case.
     """
     answers = dict(looked.answers)
+    if any(answer.kinds & {OBJECT, ARRAY} for answer in answers.values()):  # an empty one is beside numbers, too
+        return None
     _, left = _settled(looked, answers)
     if looked.has_long and all(isinstance(shape_at(looked.shape, place), LongType) for place in left):
         answers |= {place: Answer(frozenset({INT})) for place in left}
     whole = [place for place, answer in answers.items() if INT in answer.kinds] if looked.has_long else []
     types, left = _settled(looked, _with_long(answers, whole))
-    if left or not _is_readable(types) or not _are_plain(types):
+    if left or not _is_readable(types) or not _are_plain(types) or len(_Cases(types, looked, "")) > _MOST_CASES:
         return None
-    if not whole:
-        return types
-    check_cases(types, texts.sparkSession, name)
-    longs = _long_places(frame_of_texts(texts, types, looked, ()), types, whole)
-    return _settled(looked, _with_long(answers, longs))[0]
+    others = others_of(texts)
+    kept = without_taken(types, others, run, name)
+    check_cases(kept, texts.sparkSession, name)
+    asked = [place for place in whole if place[0] in kept.field_map]
+    longs = _long_places(frame_of_texts(texts, kept, looked, ()), kept, asked) if asked else ()
+    return without_taken(_settled(looked, _with_long(answers, longs))[0], others, run, name)
 
 
 def _settled(looked: Looked, answers: Mapping[Steps, Answer]) -> tuple[StructType, list[Steps]]:
@@ -137,14 +154,14 @@ def frame_of_texts(texts: DataFrame, types: StructType, looked: Looked, others: 
 
     Args:
         texts: rows of `shaped_texts`.
-        types: the types that `told_types` has told, or some of their fields.
+        types: the types that `told_types` has told.
         looked: what the shapes of the records have shown.
         others: the columns that go along.
     """
-    cases = _Cases(types, looked)
+    cases = _Cases(types, looked, free_name("glue_case", types.field_map, texts.columns))
     # A field with the name that Spark has for what it can't read would come back as null.
-    options = {"mode": "FAILFAST", "columnNameOfCorruptRecord": free_name("glue_corrupt", types)}
-    whole = free_name(_READ, types)
+    options = {"mode": "FAILFAST", "columnNameOfCorruptRecord": free_name("glue_corrupt", types.field_map)}
+    whole = free_name("glue_read", types.field_map, texts.columns)
     records = texts.where(column_of(RECORD).isNotNull())
     read = F.from_json(column_of(RECORD).cast("string"), _read_struct(types), options)
     values = records.select(read.alias(whole), cases.column().alias(cases.name), *others)
@@ -179,38 +196,42 @@ class _Cases:
         name: The column that the case has.
     """
 
-    def __init__(self, types: StructType, looked: Looked) -> None:
-        self.name = free_name("glue_case", types)
+    def __init__(self, types: StructType, looked: Looked, name: str) -> None:
+        self.name = name
         self._places = choices_in(types)
         self._shapes: dict[tuple[str | None, ...], list[str]] = {}
         for text, shape in looked.shapes.items():
             kinds = tuple(kind_at(shape, place) for place in self._places)
             self._shapes.setdefault(kinds, []).append(text)
 
+    def __len__(self) -> int:
+        return len(self._shapes)
+
     def column(self) -> Column:
         """Return the case of a record; an error where its shape was not seen before."""
-        number = F.raise_error(F.concat(F.lit("a record of JSON has another shape than before: "), column_of(SHAPE)))
         if not self._places:
             return F.lit(0)
-        for case, shapes in enumerate(self._shapes.values()):
-            number = F.when(column_of(SHAPE).isin(shapes), F.lit(case)).otherwise(number)
-        return number
+        [first, *others] = [column_of(SHAPE).isin(shapes) for shapes in self._shapes.values()]
+        number = F.when(first, F.lit(0))
+        for case, is_case in enumerate(others, 1):
+            number = number.when(is_case, F.lit(case))
+        failure = F.concat(F.lit("a record of JSON has another shape than before: "), column_of(SHAPE))
+        return number.otherwise(F.raise_error(failure))
 
     def chosen(self, value: Column, choice: ChoiceType, place: Steps) -> Column:
         """Return a value that was read at a place as a choice; null if it is null, or absent."""
         at = self._places.index(place)
-        made = F.lit(None)
+        chosen = F.when(value.isNull(), F.lit(None))
         for part in choice.choices:
-            kind = _KINDS[part.typeName()]
-            cases = [case for case, kinds in enumerate(self._shapes) if kinds[at] == kind]
+            cases = [case for case, kinds in enumerate(self._shapes) if kinds[at] in _KINDS[part.typeName()]]
             held = [
                 (_as(value, part, choice) if each is part else F.lit(None))
                 .cast(spark_type(each))
                 .alias(each.typeName())
                 for each in choice.choices
             ]
-            made = F.when(value.isNotNull() & column_of(self.name).isin(cases), F.struct(*held)).otherwise(made)
-        return made
+            chosen = chosen.when(column_of(self.name).isin(cases), F.struct(*held))
+        return chosen.otherwise(F.raise_error(F.lit(f"a record of JSON has a value of another type at {place}")))
 
 
 def _as(value: Column, part: DataType, choice: ChoiceType) -> Column:

@@ -10,7 +10,7 @@ from airflow_bookmarks.glue.dynamic.choice import choices_in, spark_type
 from airflow_bookmarks.glue.dynamic.types import ArrayType, ChoiceType, DataType, NullType, StructType
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from pyspark.sql import Column
 
@@ -74,10 +74,10 @@ _IS: Mapping[str, Callable[[Column], Column]] = {
 }
 
 
-def free_name(name: str, types: StructType) -> str:
-    """Return a name for a column that is no field's: of two with one name Spark may take the other."""
-    taken_names = {field.name.lower() for field in types}
-    while name in taken_names:
+def free_name(name: str, *others: Iterable[str]) -> str:
+    """Return a name for a column that no field and no other column has: of two with one name Spark may take either."""
+    known = {each.lower() for names in others for each in names}
+    while name in known:
         name += "_"
     return name
 

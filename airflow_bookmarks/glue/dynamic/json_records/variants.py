@@ -97,7 +97,7 @@ def objects_alone(parsed: DataFrame) -> DataFrame:
 def frame_of_variants(rows: DataFrame, types: StructType, others: Sequence[Column]) -> DataFrame:
     """Return the fields of the records as columns, with their choices."""
     # In two steps, since Spark takes a field from the variant again for each mention of it.
-    names = [free_name(f"glue_{number}", types) for number, _ in enumerate(types)]
+    names = [free_name(f"glue_{number}", types.field_map, rows.columns) for number, _ in enumerate(types)]
     fields = [got(column_of(_PARSED), (FIELD, f.name), ddl(f.dataType)) for f in types]
     records = rows.where(column_of(_PARSED).isNotNull())
     values = records.select(*[field.alias(name) for field, name in zip(fields, names, strict=True)], *others)
