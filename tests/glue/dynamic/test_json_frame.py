@@ -7,6 +7,7 @@ import re
 from typing import Any
 
 import pytest
+from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
@@ -14,8 +15,8 @@ from airflow_bookmarks.glue.dynamic.frame import DynamicFrame
 from airflow_bookmarks.glue.dynamic.json_records import json_frame, texts
 from airflow_bookmarks.glue.dynamic.json_records.json_frame import frame_of_json
 from airflow_bookmarks.glue.dynamic.json_records.shapes import NestingError
-from airflow_bookmarks.glue.dynamic.records import FieldCaseError
-from airflow_bookmarks.glue.dynamic.types import StructType
+from airflow_bookmarks.glue.dynamic.records import FieldCaseError, check_cases
+from airflow_bookmarks.glue.dynamic.types import Field, IntegerType, StructType
 from airflow_bookmarks.glue.run import current_run
 from airflow_bookmarks.spark.features import has_variants
 from tests.glue.dynamic.frames import frame_of, held, tree
@@ -370,6 +371,20 @@ def test_fields_that_differ_only_in_case_are_an_error_that_names_them(shared_spa
     text = shared_spark.createDataFrame([(line,) for line in lines.split("|")], "value string")
     with pytest.raises(FieldCaseError, match=r"raw: the fields 'Id' and 'id' .*caseSensitive=true"):
         frame_of_json(text, run=current_run(shared_spark), name="raw")
+
+
+@pytest.mark.parametrize(("first", "second"), [("\u03c3", "\u03c2"), ("\u0131", "i"), ("\u0130", "i"), ("Id", "iD")])
+def test_names_that_spark_takes_for_one_differ_in_case(shared_spark: SparkSession, first: str, second: str) -> None:
+    rows = shared_spark.createDataFrame([({first: 1, second: 2},)], f"x struct<`{first}`: int, `{second}`: int>")
+    with pytest.raises(AnalysisException, match="AMBIGUOUS_REFERENCE_TO_FIELDS"):
+        rows.select(F.col("x").getField(first))
+
+    with pytest.raises(FieldCaseError):
+        check_cases(StructType([Field(first, IntegerType()), Field(second, IntegerType())]), shared_spark, "raw")
+
+
+def test_names_that_spark_tells_apart_are_two(shared_spark: SparkSession) -> None:
+    check_cases(StructType([Field(name, IntegerType()) for name in ("stra\u00dfe", "strasse")]), shared_spark, "raw")
 
 
 @pytest.mark.usefixtures("way")
