@@ -6,5 +6,5 @@ typed_texts     by Spark's parser, where their shapes tell all types
 variants        by Spark's variants, where something is open: looked at, and taken apart
 parsed_records  by Python, where Spark has no variants or does not take a text
 shapes          what Spark says of the types in a record, and what it leaves open
-variant_columns the columns that a variant is taken apart into
+variant_columns the columns that a record is taken apart into
 """

@@ -64,7 +64,8 @@ def frame_of_json(text: DataFrame, *, run: GlueRun, name: str = "json", split: S
     """Return the records that a text of JSON holds; the text is read once, and its parsed form kept until the run ends.
 
     Whole numbers are `int`, or `long` where one needs it, and fractions `double`; a column that holds both, or values
-    of other types side by side, is a choice, also in structs and arrays. A key that comes twice has its last value.
+    of other types side by side, is a choice, also in structs and arrays. A key that comes twice has its last value;
+    where its values are of different types, Spark may fail at it when the frame is read.
 
     Args:
         text: rows of one JSON object each, in the column `value`; other columns go along, after those of the records,
@@ -94,13 +95,14 @@ def frame_of_json(text: DataFrame, *, run: GlueRun, name: str = "json", split: S
     if _has_bad(texts, groups) and _has_longer(texts, run, name):
         return _by_records(text, run, name, split)
     looked = None if groups is None else looked_at(groups)
-    return _by_shapes(texts, looked, run, name) or _by_variants(texts, looked, run, name)
+    by_shapes = None if looked is None else _by_shapes(texts, looked, run, name)
+    return by_shapes or _by_variants(texts, looked, run, name)
 
 
-def _by_shapes(texts: DataFrame, looked: Looked | None, run: GlueRun, name: str) -> JsonRows | None:
+def _by_shapes(texts: DataFrame, looked: Looked, run: GlueRun, name: str) -> JsonRows | None:
     """Return the records by the types that their shapes tell; None if they don't tell all."""
-    types = told_types(texts, looked, run, name) if looked is not None and not looked.others else None
-    if looked is None or types is None:
+    types = None if looked.others else told_types(texts, looked, run, name)
+    if types is None:
         return None
     frame = frame_of_texts(texts, types, looked, [column_of(other) for other in others_of(texts)])
     return JsonRows(frame, _errors(texts, run, name, looked.bad))

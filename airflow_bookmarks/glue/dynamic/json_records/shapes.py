@@ -146,9 +146,7 @@ class ShapeMerge:
         self.answers |= below.answers
         kinds = frozenset(kind for shape in held if (kind := _kind_of(shape)))
         if len(kinds) == 1 and not kinds & {DOUBLE, HUGE}:
-            return next((part for part in (struct, array) if part is not None), None) or next(
-                shape for shape in held if _kind_of(shape)
-            )
+            return struct or array or next(shape for shape in held if _kind_of(shape))
         if not kinds:
             return NullType()
         self.answers[here] = Answer(kinds, struct, array)

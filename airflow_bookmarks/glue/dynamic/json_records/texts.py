@@ -1,6 +1,8 @@
 """Texts of JSON, each with the shape of its record: where both ways of reading them begin.
 
-text --parse--> record and shape, or what is bad; kept on disk --group--> shapes, and how many records have each
+    text --parse--> record and shape, or what is bad; kept on disk --group--> shapes, and how many records have each
+
+What a shape tells, and what it leaves open, is told in `shapes`.
 """
 
 from __future__ import annotations
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
     from airflow_bookmarks.glue.dynamic.choice import Steps
     from airflow_bookmarks.glue.dynamic.types import DataType
 
-VALUE, _PARSED = "value", "glue_parsed"
+VALUE, PARSED = "value", "glue_parsed"
 # What becomes of a text: it is a record of a shape, or it is no JSON, or more than one record; whether a number in it
 # may be long.
 COLUMNS = RECORD, SHAPE, BAD, LONG = "glue_record", "glue_shape", "glue_bad", "glue_long"
@@ -64,12 +66,12 @@ def shaped_texts(text: DataFrame, others: Sequence[Column], split: Split | None)
         others: columns that go along.
         split: tells which texts are not worth parsing; without it all are.
     """
-    value, record, variant, shape = column_of(VALUE), column_of(RECORD), column_of(_PARSED), column_of(SHAPE)
+    value, record, variant, shape = column_of(VALUE), column_of(RECORD), column_of(PARSED), column_of(SHAPE)
     is_written = value.startswith("{") | (F.trim(value) != "")
     may_be_one = is_written & split.may_be_one(value) if split else is_written
     whole = F.when(value.endswith("}"), value).otherwise(F.regexp_replace(value, _COMMA, ""))
     cut = text.select(F.when(may_be_one, whole).alias(RECORD), value, *others)
-    parsed = with_variants(cut, _PARSED, record, value, *others)
+    parsed = with_variants(cut, record, value, *others)
     is_bad = variant.isNull() & (F.trim(value) != "")
     shaped = parsed.select(
         # As bytes: among texts that are kept, Spark looks for those that come twice, which takes longer than it saves.
@@ -88,12 +90,12 @@ def others_of(texts: DataFrame) -> list[str]:
     return [column for column in texts.columns if column not in COLUMNS]
 
 
-def with_variants(rows: DataFrame, name: str, *others: Column) -> DataFrame:
+def with_variants(rows: DataFrame, *others: Column) -> DataFrame:
     """Return a variant of each row that has its record as its one field, null for what is none, and other columns."""
     variant = F.try_parse_json(F.concat(F.lit(BEFORE), column_of(RECORD).cast("string"), F.lit(BEHIND)))
     # A key may come twice in an object: the expression that parses keeps what the conf says where it is made.
     with _conf(rows.sparkSession, _DUPLICATE_KEYS):
-        return rows.select(variant.alias(name), *others)
+        return rows.select(variant.alias(PARSED), *others)
 
 
 @contextmanager

@@ -32,7 +32,7 @@ from airflow_bookmarks.glue.dynamic.json_records.shapes import (
     shape_at,
 )
 from airflow_bookmarks.glue.dynamic.json_records.texts import RECORD, SHAPE, others_of, rows_of
-from airflow_bookmarks.glue.dynamic.json_records.variant_columns import free_name, taken
+from airflow_bookmarks.glue.dynamic.json_records.variant_columns import free_name, is_beyond_four_bytes, taken
 from airflow_bookmarks.glue.dynamic.records import check_cases
 from airflow_bookmarks.glue.dynamic.types import ArrayType, ChoiceType, DataType, LongType, NullType, StructType
 
@@ -45,7 +45,6 @@ if TYPE_CHECKING:
     from airflow_bookmarks.glue.dynamic.json_records.texts import Looked
     from airflow_bookmarks.glue.run import GlueRun
 
-_INT = 2**31
 # What the value of a record is, by the name of the type that it has in a choice. Whole numbers of more than eight bytes
 # may have a point behind them, which a text of digits can't be read back from: variants read those.
 _KINDS: Mapping[str, Collection[str]] = {
@@ -141,7 +140,7 @@ def _long_places(frame: DataFrame, types: StructType, places: Sequence[Steps]) -
 def _is_long(value: Column, held: DataType | None, place: Sequence[str | None]) -> Column:
     if not place:
         whole = value.getField(LongType.typeName()) if isinstance(held, ChoiceType) else value
-        return ~whole.between(-_INT, _INT - 1)
+        return is_beyond_four_bytes(whole)
     step, *rest = place
     below = None if held is None else shape_at(held, (step,))
     if step is None:

@@ -1,4 +1,4 @@
-"""The columns that a variant is taken apart into, once the types of its values are known."""
+"""The columns that a record is taken apart into, once the types of its values are known."""
 
 from __future__ import annotations
 
@@ -80,6 +80,11 @@ def free_name(name: str, *others: Iterable[str]) -> str:
     while name in known:
         name += "_"
     return name
+
+
+def is_beyond_four_bytes(whole: Column) -> Column:
+    """Whether a whole number is too large, or too small, for an `int`."""
+    return ~whole.between(-(2**31), 2**31 - 1)
 
 
 def _has_null(wanted: DataType) -> bool:

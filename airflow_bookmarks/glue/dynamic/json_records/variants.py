@@ -32,13 +32,21 @@ from airflow_bookmarks.glue.dynamic.json_records.texts import (
     BEFORE,
     BEHIND,
     FIELD,
+    PARSED,
     Looked,
     record_in,
     rows_of,
     with_variants,
 )
 from airflow_bookmarks.glue.dynamic.json_records.texts import LONG as MAY_BE_LONG
-from airflow_bookmarks.glue.dynamic.json_records.variant_columns import chosen_variant, ddl, free_name, got, taken
+from airflow_bookmarks.glue.dynamic.json_records.variant_columns import (
+    chosen_variant,
+    ddl,
+    free_name,
+    got,
+    is_beyond_four_bytes,
+    taken,
+)
 from airflow_bookmarks.glue.dynamic.types import ArrayType, StructType
 
 if TYPE_CHECKING:
@@ -48,8 +56,6 @@ if TYPE_CHECKING:
 
     from airflow_bookmarks.glue.dynamic.choice import Steps
 
-_PARSED = "glue_parsed"
-_INT = 2**31
 # A whole number that needs more than eight bytes.
 _HUGE = r"^DECIMAL\((?:19|[23][0-9]),0\)$"
 
@@ -61,12 +67,12 @@ def variants_in(texts: DataFrame, others: Sequence[Column]) -> DataFrame:
         texts: rows of `shaped_texts`.
         others: the columns that go along.
     """
-    return with_variants(texts, _PARSED, column_of(BAD), column_of(MAY_BE_LONG), *others)
+    return with_variants(texts, column_of(BAD), column_of(MAY_BE_LONG), *others)
 
 
 def looked_at_variants(parsed: DataFrame) -> Looked:
     """Return what the records hold by Spark's own aggregate, whatever number of shapes they have."""
-    variant = column_of(_PARSED)
+    variant = column_of(PARSED)
     asked = [F.schema_of_variant_agg(variant), F.max(MAY_BE_LONG), F.count(BAD)]
     [(shape, has_long, bad)] = rows_of(parsed.agg(*asked))
     record, others = record_in(shape), 0
@@ -87,19 +93,19 @@ def _is_record(variant: Column) -> Column:
 
 def objects_alone(parsed: DataFrame) -> DataFrame:
     """Return the rows where what is no object counts as bad."""
-    variant = column_of(_PARSED)
+    variant = column_of(PARSED)
     text = F.to_json(variant)
     inside = F.substring(text, F.lit(len(BEFORE) + 1), F.length(text) - len(BEFORE) - len(BEHIND))
     bad = F.when(variant.isNull(), column_of(BAD)).when(~_is_record(variant), inside)
-    return parsed.withColumn(BAD, bad).withColumn(_PARSED, F.when(column_of(BAD).isNull(), variant))
+    return parsed.withColumn(BAD, bad).withColumn(PARSED, F.when(column_of(BAD).isNull(), variant))
 
 
 def frame_of_variants(rows: DataFrame, types: StructType, others: Sequence[Column]) -> DataFrame:
     """Return the fields of the records as columns, with their choices."""
     # In two steps, since Spark takes a field from the variant again for each mention of it.
     names = [free_name(f"glue_{number}", types.field_map, rows.columns) for number, _ in enumerate(types)]
-    fields = [got(column_of(_PARSED), (FIELD, f.name), ddl(f.dataType)) for f in types]
-    records = rows.where(column_of(_PARSED).isNotNull())
+    fields = [got(column_of(PARSED), (FIELD, f.name), ddl(f.dataType)) for f in types]
+    records = rows.where(column_of(PARSED).isNotNull())
     values = records.select(*[field.alias(name) for field, name in zip(fields, names, strict=True)], *others)
     columns = [taken(column_of(name), f.dataType, chosen_variant) for name, f in zip(names, types, strict=True)]
     return values.select(*[marked(c, f.name, f.dataType) for c, f in zip(columns, types, strict=True)], *others)
@@ -128,7 +134,7 @@ def types_of(rows: DataFrame, looked: Looked) -> StructType:
 
 def _asked(rows: DataFrame, places: Sequence[Steps], *, has_long: bool) -> dict[Steps, Answer]:
     """Ask what the values at places are: in one aggregate, and in one more if there are objects or arrays."""
-    values = {place: _values_at(column_of(_PARSED), (FIELD, *place)) for place in places}
+    values = {place: _values_at(column_of(PARSED), (FIELD, *place)) for place in places}
     kinds = _aggregated(rows, {place: held.kinds() for place, held in values.items()})
     longs = _aggregated(rows, {place: held.is_long() for place, held in values.items()} if has_long else {})
     shapes = {
@@ -220,7 +226,7 @@ def _kind(name: Column) -> Column:
 
 def _is_long(variant: Column) -> Column:
     whole = F.try_variant_get(variant, "$", "bigint")
-    return ~whole.between(-_INT, _INT - 1) & (F.schema_of_variant(variant) == "BIGINT")
+    return is_beyond_four_bytes(whole) & (F.schema_of_variant(variant) == "BIGINT")
 
 
 def _those(variants: Column, shape: str) -> Column:
