@@ -97,6 +97,7 @@ def test_every_example_is_imported_without_network(parsed: dict[str, Any]) -> No
     assert {*parsed["dags"]} == {path.stem for path in FOLDER.glob("*.py")} - refused
 
 
+@pytest.mark.seldom
 def test_parsing_loads_neither_spark_nor_the_aws_client(parsed: dict[str, Any]) -> None:
     assert parsed["loaded"] == []
 
@@ -311,6 +312,7 @@ parks_for_a_person = pytest.mark.skipif(
 )
 
 
+@pytest.mark.seldom
 @parks_for_a_person
 @pytest.mark.parametrize("person", ["Approve"], indirect=True)
 def test_rewind_is_made_once_a_person_has_approved_what_was_previewed(examples: Examples, person: Person) -> None:
@@ -490,6 +492,7 @@ def test_script_for_glue_runs_unmodified_and_reads_each_report_once(examples: Ex
     assert list((data / "weather_from_glue").glob("month=1/day=1/*.parquet"))
 
 
+@pytest.mark.seldom
 @pytest.mark.spark
 @pytest.mark.slow
 def test_delivery_that_is_complete_wakes_the_dag_which_reads_it(examples: Examples) -> None:

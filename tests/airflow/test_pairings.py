@@ -374,6 +374,7 @@ def test_driver_that_finished_after_its_worker_was_lost_is_enough(stage: Stage) 
     scene.check_whole()
 
 
+@pytest.mark.seldom
 def test_task_that_failed_with_a_publish_due_and_is_cleared_publishes_it_and_reads_what_is_new(stage: Stage) -> None:
     scene = stage("due", SUBMIT.format(arguments="retries=0"))
     scene.world.shop.put("a.txt", "a")
@@ -391,6 +392,7 @@ def test_task_that_failed_with_a_publish_due_and_is_cleared_publishes_it_and_rea
     scene.check_whole()
 
 
+@pytest.mark.seldom
 def test_deferred_task_that_is_marked_failed_fences_its_driver(livy_stage: Stage) -> None:
     scene = livy_stage("deferred", LIVY.format(arguments="retries=0"))
     scene.world.shop.put("a.txt", "a")
@@ -408,6 +410,7 @@ def test_deferred_task_that_is_marked_failed_fences_its_driver(livy_stage: Stage
     scene.check_whole()
 
 
+@pytest.mark.seldom
 @pytest.mark.parametrize("to_run", [0, 1] if IS_FULL else [1])
 def test_rewound_job_whose_task_is_cleared_reads_once_again_what_was_undone(stage: Stage, to_run: int) -> None:
     scene = stage("rewound", SUBMIT.format(arguments="retries=1"))
@@ -474,6 +477,7 @@ def test_job_behind_a_replayed_one_is_told_and_stops(stage: Stage, is_cleared: b
     scene.check_whole(report)
 
 
+@pytest.mark.seldom
 @BEHIND
 def test_job_behind_a_replayed_one_goes_back_along_where_it_says_so(
     stage: Stage, monkeypatch: pytest.MonkeyPatch, is_cleared: bool
@@ -534,6 +538,7 @@ def standalone_cluster(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         thread.join()
 
 
+@pytest.mark.seldom
 @pytest.mark.skipif(not HAS_DURABLE, reason="this Airflow remembers no Spark job; that came with 3.3")
 @pytest.mark.parametrize("durable", [True, False] if IS_FULL else [True])
 def test_rewind_is_never_a_silent_no_op_whatever_the_provider_remembers(
@@ -556,6 +561,7 @@ def test_rewind_is_never_a_silent_no_op_whatever_the_provider_remembers(
     assert (state == "success") == (remote.store.head(scene.job).run_number == 2)
 
 
+@pytest.mark.seldom
 @pytest.mark.skipif(not HAS_DURABLE, reason="this Airflow remembers no Spark job; that came with 3.3")
 @pytest.mark.parametrize("durable", [True, False] if IS_FULL else [True])
 def test_replay_is_never_a_silent_no_op_whatever_the_provider_remembers(

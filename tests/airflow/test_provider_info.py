@@ -150,6 +150,7 @@ def test_default_option_is_one_of_the_three() -> None:
     assert connection["conn-fields"]["default_option"]["schema"]["enum"] == ["enable", "pause", "disable"]
 
 
+@pytest.mark.seldom
 @needs_connection_form
 def test_airflow_shows_connection_type_and_hook(airflow_home: Path) -> None:
     shown: dict[str, Any] = json.loads(_run([sys.executable, "-c", _CONNECTION_TYPE], airflow_home).splitlines()[-1])
@@ -173,6 +174,7 @@ def test_airflow_shows_connection_type_and_hook(airflow_home: Path) -> None:
     }
 
 
+@pytest.mark.seldom
 def test_airflow_lists_the_provider(airflow_home: Path) -> None:
     command = str(Path(sys.executable).with_name("airflow"))
 
@@ -182,6 +184,7 @@ def test_airflow_lists_the_provider(airflow_home: Path) -> None:
     assert entry["version"] == __version__
 
 
+@pytest.mark.seldom
 def test_airflow_command_loads_nothing_heavy(airflow_home: Path) -> None:
     printed = _run([sys.executable, "-c", _VERSION_COMMAND.format(heavy=_HEAVY)], airflow_home)
 

@@ -123,6 +123,7 @@ def outcomes() -> list[Outcome]:
     return [play(Settings.of(seed)) for seed in range(200)]
 
 
+@pytest.mark.seldom
 def test_worlds_have_every_kind_of_fault(outcomes: list[Outcome]) -> None:
     faults = set().union(*(outcome.faults for outcome in outcomes))
     assert faults == {"CRASH_BEFORE", "CRASH_AFTER", "LOST", "AGAIN", "OUTAGE", "LATE", "STALL", "CLOCK"}

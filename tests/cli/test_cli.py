@@ -323,6 +323,7 @@ def test_airflow_door_takes_a_connection(shop: Shop, uri: str, tmp_path: Path) -
     assert len(json.loads(done.stdout)) == 3
 
 
+@pytest.mark.seldom
 def test_airflow_door_ends_as_the_other_one(shop: Shop, uri: str, tmp_path: Path) -> None:
     environment = {"AIRFLOW_HOME": str(tmp_path / "home")}
 
@@ -349,6 +350,7 @@ def test_reader_that_goes_away_is_no_error_of_either_door(
         monkeypatch.undo()
 
 
+@pytest.mark.seldom
 def test_message_names_the_command_that_was_used_with_its_store(
     shop: Shop, uri: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

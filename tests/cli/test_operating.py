@@ -424,6 +424,7 @@ def door(uri: str, *words: str, **environment: str) -> subprocess.CompletedProce
     return subprocess.run([*command, "--store", uri, *words], capture_output=True, env=known, check=False)
 
 
+@pytest.mark.seldom
 def test_letters_that_stdout_lacks_are_escaped_and_the_change_is_done(shop: Shop, uri: str) -> None:
     done = door(uri, "reset", JOB, "--reason", "Grüße ☕", "--yes", PYTHONIOENCODING="ascii")
     assert (done.returncode, done.stderr.count(b"Traceback")) == (0, 0)

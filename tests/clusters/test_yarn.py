@@ -28,6 +28,7 @@ pytestmark = [
 ]
 
 
+@pytest.mark.seldom
 def test_driver_in_the_cluster_has_the_shipped_zip_and_an_identity_of_its_own(
     on_yarn: Scene, yarn: YarnCluster, worker_secret: str, cluster_secret: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -132,6 +133,7 @@ def test_driver_that_outlives_spark_submit_commits_nothing(on_yarn: Scene, yarn:
     on_yarn.check_whole()
 
 
+@pytest.mark.seldom
 @full_only
 def test_driver_that_yarn_starts_again_leaves_its_first_commit_to_the_worker(on_yarn: Scene) -> None:
     on_yarn.land("a", "a", "a")

@@ -28,6 +28,7 @@ with getattr(tools.servers, sys.argv[1])() as server:
 """
 
 
+@pytest.mark.seldom
 @pytest.mark.parametrize("name", ["postgresql", "mariadb"])
 def test_server_ends_with_its_parent(name: str, request: pytest.FixtureRequest) -> None:
     request.getfixturevalue(f"{name}_server")  # skips where none is installed

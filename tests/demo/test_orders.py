@@ -16,6 +16,7 @@ from tools import servers
 from tools.servers import DatabaseServer, has_databases
 
 
+@pytest.mark.seldom
 @pytest.mark.spark
 @pytest.mark.slow
 def test_orders_are_each_once_in_the_report_and_the_greatest_id_would_have_lost_one(

@@ -297,6 +297,7 @@ def current_job(spark: SparkSession) -> BookmarkedJob:
     return job
 
 
+@pytest.mark.seldom
 def test_target_that_shares_a_name_keeps_its_own_in_a_run_that_writes_it_alone(
     spark: SparkSession, uri: str, tmp_path: Any, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -47,6 +47,7 @@ def test_check_says_where_the_package_is_imported_from() -> None:
     assert checked(str(ROOT), "airflow_bookmarks")[1] == str(ROOT / "airflow_bookmarks")
 
 
+@pytest.mark.seldom
 def test_check_says_which_watermarks_a_script_gets(tmp_path: Path) -> None:
     module, ours = "scripts.helpers.watermarks", f"{tmp_path}:{ROOT}:{ROOT}/airflow_bookmarks/glue/path"
     assert checked(ours, module) == (0, "found beside awsglue")

@@ -128,6 +128,7 @@ def test_switch_leaves_each_row_once_in_the_real_target(shop: Shop) -> None:
     assert shop.orders() == [1, 2, 3, 4, 5, 7, 8]
 
 
+@pytest.mark.seldom
 def test_ids_after_the_switch_lead_to_their_own_items(shop: Shop) -> None:
     shop.deliver("new", 8, age=-3 * DAY)
 
@@ -136,6 +137,7 @@ def test_ids_after_the_switch_lead_to_their_own_items(shop: Shop) -> None:
     assert shop.items_of(5, 7, 8) == [(5, 5), (5, 5), (7, 7), (8, 8), (8, 8)]
 
 
+@pytest.mark.seldom
 def test_way_back_removes_what_was_written_here_by_a_run_that_reads_nothing(shop: Shop, store: BookmarkStore) -> None:
     shop.deliver("new", 8, age=-3 * DAY)
     shop.run("lake")

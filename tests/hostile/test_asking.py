@@ -31,6 +31,7 @@ PATTERNS = [
 ]
 
 
+@pytest.mark.seldom
 @pytest.mark.parametrize("pattern", PATTERNS)
 def test_pattern_finds_no_job(site: Site, world: World, dags: object, pattern: str) -> None:
     run_of_dag(world, "flights")

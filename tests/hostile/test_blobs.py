@@ -196,6 +196,7 @@ def bomb(start: bytes = b"", times: int = 300) -> bytes:
     return packed + packer.flush()
 
 
+@pytest.mark.seldom
 @pytest.mark.parametrize(
     "decode", [FilePlan.decode, CleanList.decode, decode_moves, decode_paths, decode_published], ids=range(5)
 )

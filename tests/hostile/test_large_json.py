@@ -171,6 +171,7 @@ def test_large_stored_plan_is_parsed_by_no_thread_of_the_api_server(
     assert lag in (200, 409, 500, 502)
 
 
+@pytest.mark.seldom
 @pytest.mark.airflow
 @pytest.mark.xdist_group("plugin")
 def test_files_of_a_plan_above_the_bound_are_listed_by_another_process(
@@ -186,6 +187,7 @@ def test_files_of_a_plan_above_the_bound_are_listed_by_another_process(
     assert [file["path"] for file in answer.json()["files"]] == ["/lake/399999"]
 
 
+@pytest.mark.seldom
 @pytest.mark.airflow
 @pytest.mark.xdist_group("plugin")
 def test_large_value_that_a_job_keeps_is_damage_of_that_value(

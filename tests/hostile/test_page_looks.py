@@ -246,6 +246,7 @@ def limited(site: Site, monkeypatch: pytest.MonkeyPatch, limits: Limits) -> None
     monkeypatch.setattr(site.app.state, "backstage", replace(site.app.state.backstage, limits=limits))
 
 
+@pytest.mark.seldom
 def test_listed_folder_is_looked_at_by_another_process(
     site: Site, world: World, dags: object, monkeypatch: pytest.MonkeyPatch
 ) -> None:

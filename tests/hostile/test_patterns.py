@@ -196,6 +196,7 @@ def test_longest_texts_that_an_accepted_expression_takes_are_as_long_as_a_name_m
     assert Expression.of(r"\w+(?P<seq>\d+)\.csv").longest >= 255
 
 
+@pytest.mark.seldom
 def test_exclusions_as_many_as_an_item_holds_take_no_memory_by_their_square() -> None:
     many = [f"*{chr(ord('a') + number)}" + "*a" * 2000 + "b" for number in range(20)]
     Exclusions.of(["*x"])  # what is made once, for whichever pattern

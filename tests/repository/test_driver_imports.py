@@ -17,6 +17,7 @@ _ROOT = Path(__file__).parents[2]
 _DRIVERS = [cell for cell in CELLS if not cell.has_project]
 
 
+@pytest.mark.seldom
 @pytest.mark.parametrize("cell", _DRIVERS, ids=lambda cell: cell.name)
 def test_tests_of_a_driver_load_what_is_installed_there(cell: Cell) -> None:
     installed = _with_what_they_need([*cell.requirements, *(line.partition("==")[0] for line in cell.overrides)])

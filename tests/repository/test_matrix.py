@@ -124,6 +124,7 @@ def test_error_before_a_test_is_a_failure(tmp_path: Path) -> None:
     assert _tested(tmp_path, code).failed == ["test_it::test_one"]
 
 
+@pytest.mark.seldom
 @pytest.mark.parametrize("code", ["import absent_package", "", "x ="], ids=["no import", "no tests", "no syntax"])
 def test_tests_that_can_not_be_collected_are_no_good_outcome(tmp_path: Path, code: str) -> None:
     outcome = _tested(tmp_path, code)
@@ -311,6 +312,7 @@ def test_brief_cell_runs_what_it_names_of_its_tests(small: Path, monkeypatch: py
     assert main(["one", "--workers", "1"]) == 1
 
 
+@pytest.mark.seldom
 def test_promises_with_a_spark_of_their_own_are_marked() -> None:
     command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-n", "0", "-p", "no:cacheprovider"]
     paths = ["tests/spark/test_delta_source.py", "tests/spark/test_life.py"]
@@ -319,6 +321,7 @@ def test_promises_with_a_spark_of_their_own_are_marked() -> None:
     assert "test_life.py" not in done.stdout
 
 
+@pytest.mark.seldom
 def test_matrix_that_was_stopped_goes_on_with_what_is_left_of_the_same_state(
     small: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

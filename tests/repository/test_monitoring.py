@@ -296,6 +296,7 @@ def test_emulator_accepts_the_alarms_and_the_dashboard(job: str, monkeypatch: py
         assert all(each["properties"]["region"] == REGION for each in widgets["widgets"])
 
 
+@pytest.mark.seldom
 def test_emulator_accepts_the_template_as_a_stack(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
         monkeypatch.setenv(name, "testing")

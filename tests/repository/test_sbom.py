@@ -6,11 +6,14 @@ import json
 import subprocess
 from pathlib import Path
 
+import pytest
+
 from tools.patience import STUCK_S
 
 _ROOT = Path(__file__).parents[2]
 
 
+@pytest.mark.seldom
 def test_bill_has_each_pin_of_what_is_installed_once(tmp_path: Path) -> None:
     subprocess.run(["make", "sbom", f"BUILD={tmp_path}"], cwd=_ROOT, check=True, capture_output=True, timeout=STUCK_S)
     text = (tmp_path / "sbom.json").read_text()

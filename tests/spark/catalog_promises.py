@@ -104,7 +104,6 @@ def test_append_looks_at_the_table_thrice_and_at_its_partitions_before_and_after
     assert [row[0] for row in rows(lake, table)] == [1, 2]
 
 
-@pytest.mark.often
 def test_nothing_of_a_run_is_in_the_table_before_the_commit(lake: Lake, table: str) -> None:
     lake.put("a.txt", "1,x")
     with lake.job() as job:

@@ -31,7 +31,6 @@ def test_second_run_reads_exactly_what_came_since(lake: Lake) -> None:
     assert lake.run() == []
 
 
-@pytest.mark.often
 def test_settings_come_by_argument_and_by_config(lake: Lake) -> None:
     lake.put("a.txt", "a")
     lake.run()
@@ -107,7 +106,6 @@ def test_chain_of_two_jobs_reads_each_row_once(lake: Lake) -> None:
 
 
 @pytest.mark.needs("observations")
-@pytest.mark.often
 def test_rows_are_counted_where_an_action_needed_the_frame(lake: Lake) -> None:
     lake.put("a.txt", "a", "b", "c")
     with lake.job() as job:

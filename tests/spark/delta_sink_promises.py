@@ -153,7 +153,6 @@ def test_spark_leaves_the_number_of_files_beside_each_version(lake: Lake, table:
     assert [LogTail(table.path).files(version) for version in (0, 1, 2)] == [0, 1, 2]
 
 
-@pytest.mark.often
 def test_append_asks_spark_for_the_table_once_and_for_no_history(
     lake: Lake, table: Table, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -224,7 +223,6 @@ def test_path_may_have_any_name(lake: Lake) -> None:
     assert table.lines() == ["a", "b"]
 
 
-@pytest.mark.often
 def test_commit_that_is_tried_again_lands_nothing_again(
     lake: Lake, table: Table, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -284,7 +282,6 @@ def test_record_of_a_run_tells_versions_rows_and_files(lake: Lake, table: Table)
     assert table.history()[-1] == ("WRITE", f"run {last.key}")
 
 
-@pytest.mark.often
 def test_run_without_new_input_writes_no_version(lake: Lake, table: Table) -> None:
     lake.put("a.txt", "a")
     run(lake)
@@ -828,7 +825,6 @@ def test_preview_names_the_tables_that_would_hold_rows_twice(lake: Lake, table: 
 # ---- read by the next job
 
 
-@pytest.mark.often
 def test_next_job_reads_exactly_what_each_run_has_written(lake: Lake, table: Table) -> None:
     lake.put("a.txt", "a", "b")
     run(lake)
@@ -961,7 +957,6 @@ def test_next_job_does_not_say_how_a_table_is_read(lake: Lake, table: Table) -> 
 
 
 @pytest.mark.parametrize("option", ["pause", pytest.param("disable", marks=pytest.mark.thorough)])
-@pytest.mark.often
 def test_detached_run_appends_under_a_token_of_its_own(lake: Lake, table: Table, option: str) -> None:
     lake.put("a.txt", "a")
     run(lake)

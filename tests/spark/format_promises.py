@@ -156,7 +156,6 @@ def test_avro_column_that_only_a_later_file_has_is_not_lost(lake: Lake) -> None:
     assert rows == [("AA", 1, None), ("BA", 2**40, "N1")]
 
 
-@pytest.mark.often
 def test_avro_is_looked_at_by_its_heads_and_one_file_of_each_kind(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     import airflow_bookmarks.spark.readers.schema as readers_schema
 

@@ -92,7 +92,6 @@ def test_each_row_is_published_once_by_two_runs(lake: Lake, table: Table) -> Non
     assert int(stats["snapshot_before"]) == table.snapshots()[0]["snapshot_id"]
 
 
-@pytest.mark.often
 def test_append_asks_spark_few_things(lake: Lake, table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
     table.make()
     for name in ("a.txt", "b.txt"):
@@ -115,7 +114,6 @@ def test_append_asks_spark_few_things(lake: Lake, table: Table, monkeypatch: pyt
     assert sum(query.startswith("CALL") for query in said) == 1
 
 
-@pytest.mark.often
 def test_rows_are_staged_and_seen_by_nobody_before_the_commit(lake: Lake, table: Table) -> None:
     lake.put("a.txt", "a")
     job = lake.job().begin()
@@ -151,7 +149,6 @@ def test_several_tables_and_files_of_a_run_are_published_together(lake: Lake, ta
     assert (table.lines(), other.lines(), len(lake.visible())) == (["a"], ["a"], 1)
 
 
-@pytest.mark.often
 def test_overwrite_replaces_the_table_or_the_partitions_that_have_rows(lake: Lake, table: Table) -> None:
     table.make("value STRING, day STRING", "PARTITIONED BY (day)")
     table.run("INSERT INTO {table} VALUES ('x', '1'), ('y', '2')")
@@ -386,7 +383,6 @@ def test_replay_and_clean_are_refused_with_the_reason(lake: Lake, table: Table) 
 # ---- read by the next job
 
 
-@pytest.mark.often
 def test_next_job_reads_exactly_what_each_run_has_written(lake: Lake, table: Table) -> None:
     table.make()
     table.put("foreign")
@@ -592,7 +588,6 @@ def test_driver_that_died_anywhere_leaves_each_row_once(lake: Lake, table: Table
     assert table.tags() == []
 
 
-@pytest.mark.often
 def test_driver_that_was_overtaken_publishes_nothing(lake: Lake, table: Table) -> None:
     """Its snapshot is staged when another attempt takes the job over, which lets it expire."""
     table.make()

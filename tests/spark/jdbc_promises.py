@@ -183,7 +183,6 @@ TYPES = [
 
 
 @pytest.mark.parametrize(("dialect", "case"), TYPES)
-@pytest.mark.often
 def test_column_of_each_type_is_a_key_or_refused_as_the_page_says(
     lake: Lake, dialect: str, case: Case, request: pytest.FixtureRequest
 ) -> None:
@@ -473,7 +472,6 @@ def test_table_of_an_own_dialect_is_read_once(lake: Lake, tmp_path: Path) -> Non
     assert found == [[1, 2], [3, 40]]
 
 
-@pytest.mark.often
 def test_shares_of_a_table_are_disjoint_and_complete(lake: Lake, shop: Shop) -> None:
     add(shop, *range(4, 200))
     found: list[int] = []

@@ -174,7 +174,6 @@ def test_delete_set_makes_no_column_in_a_table_that_is_not_there(lake: Lake, dw:
     assert dw.rows("SELECT * FROM dim") == [(1, "a", 1)]
 
 
-@pytest.mark.often
 def test_overwrite_replaces_all_rows_in_the_publish(lake: Lake, dw: Warehouse) -> None:
     dw.run("CREATE TABLE dim (id int, name varchar(20), version int)", "INSERT INTO dim VALUES (9, 'old', 0)")
     with lake.job() as job:
@@ -333,7 +332,6 @@ REFUSED = {
 }
 
 
-@pytest.mark.often
 def test_types_that_do_not_fit_are_refused_before_anything_is_staged(lake: Lake, dw: Warehouse) -> None:
     for at, (selected, columns, why) in enumerate(REFUSED[dw.login.dialect]):
         dw.run("DROP TABLE IF EXISTS dim", f"CREATE TABLE dim ({columns})")
@@ -440,7 +438,6 @@ def test_run_that_dies_before_its_publish_is_finished_by_the_next(
     assert pg.tables() == ["_bookmarks_tokens", "dim"]
 
 
-@pytest.mark.often
 def test_publish_that_a_constraint_refuses_stays_due_and_keeps_its_rows(lake: Lake, pg: Warehouse) -> None:
     pg.run("CREATE TABLE dim (id int, name text, version int CHECK (version > 0))")
     why = r"dim_version_check.*stay in the table public\._bm_.*stays due"
@@ -569,7 +566,6 @@ def test_run_without_a_commit_writes_to_no_table(lake: Lake, pg: Warehouse, opti
         ([(1, "a", 1), (1, "b", 1), (2, "c", 1)], None, "1 key .* has several rows"),
     ],
 )
-@pytest.mark.often
 def test_rows_that_no_key_tells_block_the_commit(
     lake: Lake, pg: Warehouse, rows: list[Any], order_by: str | None, why: str
 ) -> None:

@@ -168,7 +168,6 @@ def test_deletes_lie_beside_the_frame(lake: Lake, shop: Shop) -> None:
         assert changed(deletes_of(frame)) == [(2, "two", 20, "delete")]
 
 
-@pytest.mark.often
 def test_rows_without_keys_are_compared_by_how_often_they_are_there(lake: Lake, shop: Shop) -> None:
     shop.run("INSERT INTO prices VALUES (1, 'one', 10), (NULL, NULL, NULL), (NULL, NULL, NULL)")
     none = (None, None, None)
@@ -328,7 +327,6 @@ def test_parts_between_which_a_row_can_move_need_one_snapshot(lake: Lake, shop: 
 
 
 @pytest.mark.parametrize("fetchsize", mostly_thorough(["0", "1"], "1"))
-@pytest.mark.often
 def test_parts_read_the_table_as_it_was_when_the_first_began(
     lake: Lake, shop: Shop, fetchsize: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -135,7 +135,6 @@ def test_two_runs_read_and_publish_each_row_once(lake: Lake) -> None:
     assert lake.store.head("copy").published == 3
 
 
-@pytest.mark.often
 def test_overwritten_file_is_read_again_and_a_touched_one_is_not(lake: Lake) -> None:
     lake.put("a.txt", "a")
     lake.put("b.txt", "b")
@@ -286,7 +285,6 @@ def test_overwrite_replaces_the_target_in_the_publish(lake: Lake) -> None:
     assert lines_of(lake.spark.read.text(lake.path("newest"))) == ["b"]
 
 
-@pytest.mark.often
 def test_reset_that_cleans_takes_back_what_was_published(lake: Lake) -> None:
     lake.put("m=01/a.txt", "a")
     lake.copy()

@@ -29,6 +29,7 @@ def untouched(error: BaseException) -> bool:
     return any(words in str(error) for words in ("Nothing was read", "Nothing was written", "Nothing moved"))
 
 
+@pytest.mark.seldom
 @pytest.mark.parametrize(
     ("path", "kind", "says"),
     [

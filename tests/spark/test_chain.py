@@ -124,6 +124,7 @@ def test_several_outputs_must_be_told_apart(lake: Lake) -> None:
         assert rows_of(job.read("bad").upstream("clean", output="bad")) == [(1,)]
 
 
+@pytest.mark.seldom
 def test_paused_consumer_reads_the_same_twice_and_a_window_of_runs_again(lake: Lake) -> None:
     for row in (FIRST, SECOND, THIRD):
         publish(lake, [row])
@@ -168,6 +169,7 @@ def test_upstream_that_was_rewound_stops_the_consumer_or_takes_it_along(lake: La
         assert short(job.read("flights").upstream("clean", on_rewind="rewind")) == [THIRD]
 
 
+@pytest.mark.seldom
 def test_append_target_of_a_consumer_that_goes_back_along_has_each_row_once(lake: Lake) -> None:
     for row in (FIRST, SECOND):
         publish(lake, [row])
@@ -207,6 +209,7 @@ def test_upstream_is_read_up_to_the_run_that_the_operator_names(lake: Lake) -> N
     assert consume(lake) == [THIRD]
 
 
+@pytest.mark.seldom
 @pytest.mark.parametrize("name", ["clean", "lake.clean"], ids=["by_key", "by_new_name"])
 def test_renamed_upstream_is_read_up_to_a_run_under_each_of_its_names(
     lake: Lake, name: str, caplog: pytest.LogCaptureFixture

@@ -11,6 +11,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from airflow_bookmarks.spark import BookmarkedJob
 from tests.spark.lake import Lake
 
@@ -73,6 +75,7 @@ def run_of_the_page(lake: Lake) -> None:
     exec(code.replace("/lake/", f"{lake.root}/"), names)  # noqa: S102
 
 
+@pytest.mark.seldom
 def test_table_of_the_page_is_what_the_sinks_hold(lake: Lake) -> None:
     rows = []
     for step, arrive in STEPS:

@@ -76,6 +76,7 @@ def test_pause_window_over_collected_files_needs_the_options_that_the_runs_left_
     assert consume(lake, "csv", stored, **window) == [FIRST["csv"], SECOND["csv"]]
 
 
+@pytest.mark.seldom
 @pytest.mark.parametrize("again", [{"option": "pause", "from_run": "0", "to_run": "2"}, {"replay": 1}])
 def test_collected_files_are_not_read_by_a_script_that_gives_no_option(lake: Lake, again: dict[str, Any]) -> None:
     make_two_and_collect_one(lake, "text")

@@ -57,6 +57,7 @@ def nothing(spark: SparkSession, target: str) -> None:
 CHARACTERS: Sequence[str | None] = ["a/b", "a b", "50%", "x=y", "c:d", "[e]", "{f}", "g#h", "é", "back\\s", None]
 
 
+@pytest.mark.seldom
 @pytest.mark.parametrize(
     ("before", "new", "partitions"),
     [

@@ -113,6 +113,7 @@ def spark(bought: tuple[Shop, Driver], request: pytest.FixtureRequest) -> Callab
 AT_ONCE = {"settle": 0}
 
 
+@pytest.mark.seldom
 def test_each_row_is_read_once(shop: Shop, spark: Any) -> None:
     how = {"keys": ["id"], "partitions": 2}
 
@@ -122,6 +123,7 @@ def test_each_row_is_read_once(shop: Shop, spark: Any) -> None:
     assert spark(how=how, **AT_ONCE)["rows"] == [4, 5]
 
 
+@pytest.mark.seldom
 def test_times_and_ties_are_exact(shop: Shop, spark: Any) -> None:
     how = {"keys": ["at"]}
     assert spark(how=how, **AT_ONCE)["rows"] == [1, 2, 3]
@@ -135,6 +137,7 @@ def test_first_run_without_keys_takes_the_primary_key(shop: Shop, spark: Any) ->
     assert spark(**AT_ONCE)["rows"] == [1, 2, 3]
 
 
+@pytest.mark.seldom
 def test_query_is_read_where_a_query_tells_its_types(shop: Shop, spark: Any) -> None:
     found = spark(None, how={"keys": ["id"], "query": "SELECT id FROM orders -- all"}, **AT_ONCE)
     if shop.login.dialect == "mariadb":
@@ -145,6 +148,7 @@ def test_query_is_read_where_a_query_tells_its_types(shop: Shop, spark: Any) -> 
     assert found["rows"] == [1, 2, 3]
 
 
+@pytest.mark.seldom
 def test_open_transaction_delays_or_waiting_is_refused(shop: Shop, spark: Any) -> None:
     how = {"keys": ["id"]}
     if shop.login.dialect == "mariadb":
@@ -162,6 +166,7 @@ def test_open_transaction_delays_or_waiting_is_refused(shop: Shop, spark: Any) -
     assert spark(how=how)["rows"] == [4, 5]
 
 
+@pytest.mark.seldom
 def test_writing_is_refused_by_name(shop: Shop, spark: Any) -> None:
     found = spark(how={"keys": ["id"]}, target="copy", **AT_ONCE)
 

@@ -143,6 +143,7 @@ def test_compressed_text_that_breaks_off_is_found(lake: Lake) -> None:
     assert all("Exception" in error for error in held(lake).values())
 
 
+@pytest.mark.seldom
 @pytest.mark.needs("whole errors")
 @pytest.mark.parametrize("schema", [SCHEMA, None])
 def test_several_broken_parquet_files_are_found_though_spark_stops_at_the_first(lake: Lake, schema: str | None) -> None:
@@ -166,6 +167,7 @@ def test_broken_orc_file_is_found(lake: Lake) -> None:
     assert list(held(lake)) == ["b.orc"]
 
 
+@pytest.mark.seldom
 @pytest.mark.needs("whole errors")
 def test_file_whose_own_columns_differ_is_no_file_that_cannot_be_parsed(lake: Lake) -> None:
     lake.put("a.parquet").write_bytes(parquet_of(lake))
@@ -345,6 +347,7 @@ def drained(lake: Lake, name: str, **kwargs: Any) -> list[int]:
     return counts
 
 
+@pytest.mark.seldom
 @pytest.mark.needs("whole errors")
 @pytest.mark.parametrize("name", ["json", "parquet"])
 def test_first_run_with_but_broken_files_takes_columns_from_what_waits_over_its_bound(lake: Lake, name: str) -> None:
@@ -358,6 +361,7 @@ def test_first_run_with_but_broken_files_takes_columns_from_what_waits_over_its_
     assert set(held(lake)) == {"a", "b"}
 
 
+@pytest.mark.seldom
 @pytest.mark.needs("whole errors")
 def test_columns_are_those_that_the_next_run_will_read(lake: Lake) -> None:
     for at, (name, ddl) in enumerate([("b", "id INT"), ("c", "id INT, new INT")], 2):

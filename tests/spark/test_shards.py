@@ -170,6 +170,7 @@ def test_whole_job_is_told_how_to_read_a_sharded_upstream(lake: Lake) -> None:
     assert read_upstream(lake, "after", None, "copy~00") == ["zero"]
 
 
+@pytest.mark.seldom
 @pytest.mark.slow
 def test_shards_share_out_what_an_unsharded_upstream_has_published(lake: Lake) -> None:
     for i in range(5):

@@ -77,6 +77,7 @@ def test_odd_file_names_are_read_and_left_out_exactly(lake: Lake, way: Way) -> N
         assert lines_of(lake.read(job, read_by=way)) == sorted(f"new {i}" for i in range(len(ODD_NAMES)))
 
 
+@pytest.mark.seldom
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("folder", ["a b", "[x]", "{y}", "é", "%20", "#", "co:lon", "back\\slash", "k=v", "_hidden"])
 def test_odd_folder_names_are_read_exactly(lake: Lake, way: Way, folder: str) -> None:
@@ -173,6 +174,7 @@ def test_value_that_does_not_fit_the_settled_type_is_an_error_until_the_schema_n
     assert rows == [("b", "1st")]
 
 
+@pytest.mark.seldom
 @pytest.mark.parametrize("source", ["parquet", "json"])
 def test_columns_inside_and_outside_of_files_come_in_one_order(lake: Lake, source: str) -> None:
     frame = lake.spark.createDataFrame([("AA", 1, "x"), ("BA", 2, "y")], "carrier STRING, delay INT, b STRING")

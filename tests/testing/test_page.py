@@ -32,6 +32,7 @@ def test_table_of_crashes_has_each_point_in_its_order() -> None:
     assert re.findall(r'"(\w+)"', "".join(rows)) == list(Failpoint)
 
 
+@pytest.mark.seldom
 @pytest.mark.spark
 @pytest.mark.slow
 def test_files_of_the_page_pass_as_they_are(tmp_path: Path) -> None:

@@ -34,6 +34,7 @@ def test_rows_of_a_frame_in_any_order_pass() -> None:
     assert_each_row_once([ONE, TWO], Frame(Row((2, "b")), Row((1, "a"))))
 
 
+@pytest.mark.seldom
 def test_row_that_arrived_twice_is_there_twice() -> None:
     assert_each_row_once([ONE, ONE], [ONE, ONE])
     with pytest.raises(AssertionError, match=r"too seldom.*1 times, and arrived 2 times"):

@@ -92,7 +92,6 @@ def test_store_that_is_missing_or_throttles_is_told_in_words_with_what_to_do(
     expect(alert).to_have_count(0)
 
 
-@pytest.mark.often
 def test_list_that_gets_no_newer_answer_says_how_old_it_is_until_one_comes(visitors: Visitors) -> None:
     come = visitors()
     come.expected.add(500)

@@ -68,7 +68,6 @@ def result(dialog: Locator) -> Locator:
     return found
 
 
-@pytest.mark.often
 def test_job_that_moved_since_the_preview_is_refused_and_the_others_are_changed(
     visitors: Visitors, world: World, server: Server
 ) -> None:

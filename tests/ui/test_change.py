@@ -238,7 +238,6 @@ def test_deleted_job_is_in_the_list_no_more(visitors: Visitors, world: World) ->
     assert [event["kind"] for event in world.store.events(job)] == ["delete"]
 
 
-@pytest.mark.often
 def test_nothing_is_sent_without_a_reason_and_the_name(visitors: Visitors, world: World) -> None:
     job = "trials.refused"
     before = world.store.head(job)
@@ -380,7 +379,6 @@ def test_backfill_that_stopped_midway_says_where_and_goes_on_with_the_rest(visit
 # ---- two people
 
 
-@pytest.mark.often
 def test_protected_job_takes_one_person_who_asks_and_another_who_approves(visitors: Visitors, world: World) -> None:
     job = "trials.guarded"
     protect(visitors("admin"), job)

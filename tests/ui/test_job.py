@@ -71,7 +71,6 @@ def test_export_that_is_refused_says_why(visitors: Visitors) -> None:
 # ---- overview
 
 
-@pytest.mark.often
 def test_overview_has_each_context_with_where_it_stands(visitors: Visitors) -> None:
     page = visitors().open(job=past.CLEAN)
 
@@ -221,7 +220,6 @@ def test_failed_attempt_says_why_and_links_to_its_log(visitors: Visitors) -> Non
     )
 
 
-@pytest.mark.often
 def test_run_opens_with_its_files_and_the_address_keeps_it(visitors: Visitors) -> None:
     page = visitors().open(job=past.RAW, tab="runs")
 

@@ -58,7 +58,6 @@ def test_page_is_found_in_the_navigation(visitors: Visitors) -> None:
     expect(come.page.get_by_role("heading", level=1)).to_have_text(re.compile(r"\d+ jobs"))
 
 
-@pytest.mark.often
 def test_list_has_each_job_with_its_state(visitors: Visitors, world: World) -> None:
     page = visitors().open(limit=ALL)
 
@@ -145,7 +144,6 @@ def test_job_with_an_odd_name_opens_from_the_list(visitors: Visitors, job: str) 
     expect(page.get_by_role("heading", name=job)).to_be_visible()
 
 
-@pytest.mark.often
 def test_search_finds_by_job_dag_and_task_and_the_address_keeps_it(visitors: Visitors) -> None:
     page = visitors().open(limit=ALL)
 

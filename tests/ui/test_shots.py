@@ -44,6 +44,7 @@ def test_page_that_was_never_built_is_refused(project: Path) -> None:
     assert "main.js is missing or older than its sources. Run 'make page'." in (why_stale(project) or "")
 
 
+@pytest.mark.seldom
 def test_page_that_is_built_is_fit_until_a_source_changes(project: Path) -> None:
     build(project)
     assert why_stale(project) is None

@@ -19,7 +19,6 @@ def tab(page: Page) -> None:
     expect(page.get_by_test_id("bookmarks")).to_be_visible()
 
 
-@pytest.mark.often
 def test_tabs_of_dag_and_task_show_their_own_jobs_without_a_reload(visitors: Visitors) -> None:
     page = visitors().open(search="flights.clean")
     page.evaluate("window.wasHereBefore = true")

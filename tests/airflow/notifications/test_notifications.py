@@ -175,6 +175,7 @@ def chain(world: World) -> None:
     world.shop.run("copy", upstream="up")
 
 
+@pytest.mark.seldom
 def test_rewound_upstream_is_told_once_and_that_it_was_dealt_with(world: World, watch: Watch) -> None:
     chain(world)
     told = notifier("upstream")

@@ -208,6 +208,7 @@ for batch in loop.batches():
 """
 
 
+@pytest.mark.seldom
 @pytest.mark.slow
 def test_task_that_is_killed_within_its_batches_is_retried_and_reads_each_file_once(
     world: World, player: Player, monkeypatch: pytest.MonkeyPatch

@@ -124,6 +124,7 @@ def test_script_is_submitted_with_its_arguments_and_the_zip_for_glue(world: Worl
     assert task.application_args == ["--day", "1"]
 
 
+@pytest.mark.seldom
 def test_file_system_of_the_user_stays(world: World, submits: Submits) -> None:
     own = {"spark.hadoop.fs.s3.impl": "a.b.C", "spark.bookmarks.glue.catalog": "hive"}
     task = submitting(submits, glue=True, conf=own)
@@ -139,6 +140,7 @@ def test_name_by_hand_is_the_name_of_the_job(world: World, submits: Submits) -> 
     assert submits.calls[0]["conf"]["spark.bookmarks.job"] == "a~20b"
 
 
+@pytest.mark.seldom
 def test_option_of_the_connection_goes_to_the_script(
     world: World, submits: Submits, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -219,6 +219,7 @@ def test_success_means_committed_and_published(world: World, submits: Submits, p
     assert summary["contexts"]["raw"]["files"] == 1
 
 
+@pytest.mark.seldom
 def test_driver_gets_its_settings_and_the_runtime(world: World, submits: Submits, player: Player) -> None:
     played = player.play(dag_of(application=submits.script(), conf={"spark.x": "1"}, py_files="mine.zip"))
 
@@ -280,6 +281,7 @@ def test_retry_after_a_driver_that_died_before_its_commit_does_the_work(
     assert world.shop.target_lines(JOB) == {"a": 1}
 
 
+@pytest.mark.seldom
 def test_retry_after_a_failure_behind_the_publish_starts_no_spark(
     world: World, submits: Submits, player: Player
 ) -> None:
@@ -992,6 +994,7 @@ def test_task_that_is_not_durable_is_made_without_a_warning(durable: bool | None
     assert not getattr(task, "durable", False)
 
 
+@pytest.mark.seldom
 def test_operator_that_is_executed_again_submits_with_the_settings_of_that_try(world: World, submits: Submits) -> None:
     task = BookmarkSparkSubmitOperator(task_id="copy", application=submits.script(), retries=1)
 

@@ -97,6 +97,7 @@ def play(
     return player.play(dag), seen
 
 
+@pytest.mark.seldom
 @pytest.mark.slow
 def test_failed_partitions_are_in_xcom_and_the_task_has_failed(
     world: World, player: Player, shop: Shop, monkeypatch: pytest.MonkeyPatch
@@ -107,6 +108,7 @@ def test_failed_partitions_are_in_xcom_and_the_task_has_failed(
     assert seen.read_text() == '["eu"]\n'
 
 
+@pytest.mark.seldom
 @pytest.mark.slow
 def test_retry_reads_the_failed_partitions_alone(
     world: World, player: Player, shop: Shop, monkeypatch: pytest.MonkeyPatch

@@ -94,6 +94,7 @@ def test_asset_has_an_event_when_something_was_published_and_only_then(
     assert events(asset) == [event_extra(first.xcom("copy"))]
 
 
+@pytest.mark.seldom
 @pytest.mark.skipif(not HAS_PARTITIONS, reason="this Airflow has no partitions of assets; they came with 3.3")
 def test_partition_keys_go_out_where_they_are_asked_for(world: World, submits: Submits, player: Player) -> None:
     asset = Asset(name=f"days {world.folder.name}", uri=f"file://{world.folder}/days")
@@ -114,6 +115,7 @@ def test_partition_keys_go_out_where_they_are_asked_for(world: World, submits: S
     assert {event["run_number"] for event in found} == {"1"}
 
 
+@pytest.mark.seldom
 @pytest.mark.skipif(not HAS_PARTITIONS, reason="this Airflow has no partitions of assets; they came with 3.3")
 @pytest.mark.parametrize("given", ["2013-01-01", None, [1], [""]])
 def test_partition_keys_that_are_none_fail_the_task_and_the_run_stays(
@@ -450,6 +452,7 @@ def test_datasets_are_named_as_openlineage_names_them(location: str, namespace: 
     assert dataset_name(location) == (namespace, name)
 
 
+@pytest.mark.seldom
 def test_without_the_provider_nothing_of_it_is_imported(tmp_path: Path) -> None:
     ours = "airflow_bookmarks.operators.task.openlineage"
     check = f"import sys, airflow_bookmarks.operators.spark_submit; sys.exit({ours!r} in sys.modules)"

@@ -187,6 +187,7 @@ def play(player: Player, script: str, texts: Any) -> list[dict[str, Any]]:
     return [task.xcom_pull(task_ids="copy", map_indexes=task.map_index) for task in tasks]
 
 
+@pytest.mark.seldom
 @pytest.mark.slow
 def test_mapped_tasks_work_on_one_job_and_read_each_file_once(world: World, player: Player, script: str) -> None:
     for i in range(20):

@@ -378,6 +378,7 @@ class SubmitterPromises(Submitter):
 
     # ---- as an operator
 
+    @pytest.mark.seldom
     def test_templates_are_rendered_and_the_task_succeeds_in_a_dag(
         self, remote: World, service_at_work: Service, player: Player
     ) -> None:
@@ -441,6 +442,7 @@ class TestLivy(SubmitterPromises):
         Version(version("apache-airflow-providers-apache-livy")) < Version("4.6.2"),
         reason="before 4.6.2 the provider's trigger asks by POST, which Livy refuses: no deferred task succeeds",
     )
+    @pytest.mark.seldom
     def test_deferred_task_waits_by_its_trigger_and_succeeds_in_a_dag(
         self, remote: World, service_at_work: Service, player: Player
     ) -> None:

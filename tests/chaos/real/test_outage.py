@@ -46,6 +46,7 @@ def away(url: str) -> Iterator[None]:
         server.send_signal(signal.SIGCONT)
 
 
+@pytest.mark.seldom
 @pytest.mark.parametrize("path", [CommitPath.APPEND, CommitPath.BY_ITSELF] if IS_FULL else [CommitPath.APPEND])
 @pytest.mark.parametrize(
     "step",

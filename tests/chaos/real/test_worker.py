@@ -140,6 +140,7 @@ def test_driver_that_outlives_the_jvm_commits_nothing_once_the_worker_has_seen_s
     scene.check_whole()
 
 
+@pytest.mark.seldom
 @pytest.mark.spark
 def test_driver_killed_in_its_own_spark_submit_fails_that_and_the_next_one_finishes(scene: Scene) -> None:
     scene.path = CommitPath.OVERWRITE

@@ -190,6 +190,7 @@ def test_newest_time_is_that_of_any_file_ever_added() -> None:
     assert reopened(ledger)[0].newest_ms == 9_500
 
 
+@pytest.mark.seldom
 def test_a_million_files_are_known_at_sixteen_bytes_each() -> None:
     million = many(0, 1_000_000)
     ledger, store = reopened(Ledger.empty().add(million))

@@ -255,6 +255,7 @@ def test_each_version_of_each_file_is_read_exactly_once_per_epoch(steps: list[St
     assert_exact(Job(blake2b_64, shape), steps)
 
 
+@pytest.mark.seldom
 @settings(max_examples=300, deadline=None)
 @given(histories, shapes, few_bits)
 def test_paths_that_share_bits_are_exact_where_they_are_listed_together(
@@ -280,6 +281,7 @@ def test_paths_that_share_bits_are_exact_where_they_are_listed_together(
     assert_exact(Job(hasher, shape), together)
 
 
+@pytest.mark.seldom
 @settings(max_examples=300, deadline=None)
 @given(histories, shapes, few_bits)
 def test_paths_read_together_once_stay_exact_when_they_are_listed_alone(
@@ -293,6 +295,7 @@ def test_paths_read_together_once_stay_exact_when_they_are_listed_alone(
     assert_exact(job, steps, oldest=1)
 
 
+@pytest.mark.seldom
 @settings(max_examples=300, deadline=None)
 @given(histories, shapes, st.sampled_from([3, 4, 5]))
 def test_path_with_bits_of_its_own_is_exact_whatever_the_others_do(steps: list[Step], shape: Shape, bits: int) -> None:
@@ -311,6 +314,7 @@ def test_path_with_bits_of_its_own_is_exact_whatever_the_others_do(steps: list[S
                 job.rewind(back)
 
 
+@pytest.mark.seldom
 @settings(max_examples=300, deadline=None)
 @given(histories, shapes, few_bits)
 def test_nothing_is_lost_among_shared_bits_while_versions_differ_between_paths(
@@ -576,6 +580,7 @@ def identities(listing: Listing) -> set[tuple[str, str]]:
     return {(file.path, file.version) for file in listing}
 
 
+@pytest.mark.seldom
 @settings(max_examples=250, deadline=None)
 @given(events, starts)
 def test_each_version_at_a_listing_is_read_once_or_its_run_did_not_commit_or_it_is_counted(

@@ -171,6 +171,7 @@ subjects = st.one_of(
 )  # fmt: skip
 
 
+@pytest.mark.seldom
 @settings(max_examples=400, deadline=None)
 @given(text=expressions, subject=subjects)
 def test_no_search_takes_more_steps_than_its_bound(text: str, subject: str) -> None:

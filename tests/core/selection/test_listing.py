@@ -34,6 +34,7 @@ def abc(*, folders: Folders | None = None) -> Listing:
 # ---- take
 
 
+@pytest.mark.seldom
 @given(LISTS, st.data())
 def test_taken_rows_are_the_files_at_these_places(files: list[FileInfo], data: st.DataObject) -> None:
     at = data.draw(st.lists(st.integers(0, len(files) - 1), max_size=12)) if files else []

@@ -77,6 +77,7 @@ def test_each_character_is_one_step(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(steps) <= 10_000
 
 
+@pytest.mark.seldom
 def test_alternatives_beyond_counting_are_refused() -> None:
     many = [OPEN, *[token for _ in range(500) for token in (One("a"), BAR)], One("a"), CLOSE]
 

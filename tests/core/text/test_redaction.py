@@ -290,6 +290,7 @@ def test_half_a_secret_at_the_end_of_the_look_does_not_survive(shift: int) -> No
     assert "hunter" not in stored_error(filler + "jdbc:x://etl:hunter2hunter2@db")
 
 
+@pytest.mark.seldom
 @pytest.mark.parametrize(
     "part",
     ["token", "x://a:", "token>", "-----BEGIN PRIVATE KEY", " --a", 'password=\\"', "AKIA", f"{KEY} ", "eyJ", "sas.",

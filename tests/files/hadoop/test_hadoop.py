@@ -144,6 +144,7 @@ def test_pruned_folder_is_not_listed_and_counted(ground: HdfsGround) -> None:
     assert sum(seen) == 5  # three folders, then a folder, then a file
 
 
+@pytest.mark.seldom
 def test_names_that_look_encoded_are_listed_once_wherever_an_answer_ends(ground: HdfsGround) -> None:
     names = sorted(["a b", "a%20b", "a%7Ab", "a%7ab", "a+b", "ab", "ac", "ad", "azb", "ä", "é", "日"])
     for first in range(4):  # an answer has three entries here: each of them is the last of one

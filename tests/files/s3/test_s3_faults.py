@@ -135,6 +135,7 @@ def test_error_that_comes_as_a_success_is_tried_again(s3: StandIn, files: S3File
 # ---- what is an error
 
 
+@pytest.mark.seldom
 @pytest.mark.parametrize(
     ("fault", "said"),
     [

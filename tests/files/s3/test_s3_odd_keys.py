@@ -37,6 +37,7 @@ def ground(request: pytest.FixtureRequest, aws_session: boto3.session.Session) -
     return s3_ground(client_for(aws_session, settings), settings, f"odd-{request.param}")
 
 
+@pytest.mark.seldom
 def test_ten_thousand_odd_keys_are_listed_as_boto3_lists_them(aws_session: boto3.session.Session) -> None:
     names = odd_names(10_000)
     with stand_in() as bucket:
@@ -52,6 +53,7 @@ def test_ten_thousand_odd_keys_are_listed_as_boto3_lists_them(aws_session: boto3
     assert set(plain) == {f"odd/{name}" for name in names}
 
 
+@pytest.mark.seldom
 def test_odd_keys_are_stored_listed_read_moved_and_deleted(ground: S3Ground) -> None:
     # versitygw keeps keys as paths of a disk: names of up to 255 bytes. moto answers 404 where a key has a line break.
     names = odd_names(400, _ODD.replace("\n", ""), longest=200)

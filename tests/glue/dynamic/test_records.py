@@ -122,6 +122,7 @@ def test_function_runs_once_whatever_is_asked_of_its_frame(spark: SparkSession) 
     assert calls.value == 4
 
 
+@pytest.mark.seldom
 @pytest.mark.parametrize("joined", ["first", "second"])
 def test_thresholds_of_both_frames_hold_where_they_are_joined(spark: SparkSession, joined: str) -> None:
     source = DynamicFrame.fromDF(spark.range(5), None, "ids")
@@ -137,6 +138,7 @@ def test_thresholds_of_both_frames_hold_where_they_are_joined(spark: SparkSessio
         both.assertErrorThreshold()
 
 
+@pytest.mark.seldom
 def test_more_failures_than_a_threshold_refuse_the_frame(spark: SparkSession) -> None:
     source = DynamicFrame.fromDF(spark.range(5), None, "ids")
     first = _mapped(source, "first")

@@ -271,6 +271,7 @@ def test_predicate_on_folders_may_use_functions_and_what_it_leaves_out_is_read_l
     assert script.rows(**csv(script)) == [("1", "01")]
 
 
+@pytest.mark.seldom
 @pytest.mark.parametrize("format", ["parquet", "orc"])
 def test_columnar_files_keep_their_types(script: Script, format: str) -> None:
     script.spark.createDataFrame([(1, 0.5)], "n long, x double").write.format(format).save(script.path("raw"))

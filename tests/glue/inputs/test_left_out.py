@@ -50,6 +50,7 @@ def lines(script: Script) -> None:
     script.put("raw/a.json", '{"id": 1}', "no JSON", '{"id": 2}', "[3]", '{"id": 3}', '{"id": 4}')
 
 
+@pytest.mark.seldom
 @pytest.mark.usefixtures("lines")
 def test_records_left_out_are_counted_on_the_record_of_the_run(script: Script, store: BookmarkStore) -> None:
     script.run(_body(script))
@@ -63,6 +64,7 @@ def test_records_left_out_are_counted_on_the_record_of_the_run(script: Script, s
     assert row["rows_written"] == 1
 
 
+@pytest.mark.seldom
 @pytest.mark.usefixtures("lines")
 def test_records_left_out_of_a_run_that_moves_nothing_are_in_its_summary(script: Script) -> None:
     script.run(_body(script), "pause")
@@ -73,6 +75,7 @@ def test_records_left_out_of_a_run_that_moves_nothing_are_in_its_summary(script:
     assert job.summary["left_out"] == COUNTS
 
 
+@pytest.mark.seldom
 def test_run_that_leaves_nothing_out_says_nothing_of_it(script: Script, store: BookmarkStore) -> None:
     script.put("raw/a.json", '{"id": 4}')
     script.run(_body(script))

@@ -144,6 +144,7 @@ def test_columnar_tables_have_the_types_of_their_files(script: Script, tables: T
     assert script.table_rows(**of(tables)) == [(1, 0.5, "one")]
 
 
+@pytest.mark.seldom
 def test_format_is_the_classification_where_no_serde_says_it(script: Script, tables: Tables) -> None:
     script.put("o/a.csv", "1")
     tables.add("orders", script.path("o"), {"n": "int"}, serde=None, parameters={"classification": "csv"})
@@ -200,6 +201,7 @@ def test_unknown_table_names_the_catalog_and_the_region(script: Script, tables: 
         script.table_rows(**of(tables, "gone"), catalog_id="123")
 
 
+@pytest.mark.seldom
 def test_data_frame_of_a_table_is_whole_and_says_so(
     script: Script, orders: Tables, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -109,6 +109,7 @@ def test_without_quotes_values_are_written_as_they_are(script: Script, option: s
     assert text(script) == 'a|b|c\n#1| say "hi" |1\n||\na,b|it\'s \\|-1\n'
 
 
+@pytest.mark.seldom
 @STAGED_AND_DIRECT
 @pytest.mark.parametrize("broken", ["x|y", "x\ny", "x\ry", "|", "\n", "x\0"])
 def test_without_quotes_what_would_break_rows_is_an_error(script: Script, option: str, broken: str) -> None:

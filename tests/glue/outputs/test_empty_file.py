@@ -42,6 +42,7 @@ def put(script: Script, name: str, content: bytes) -> Path:
 XML = pytest.param("xml", {"rowTag": "order"}, marks=pytest.mark.needs("xml"))
 
 
+@pytest.mark.seldom
 @pytest.mark.parametrize(
     ("format", "options"),
     [

@@ -133,6 +133,7 @@ def test_purge_of_a_table_takes_the_partitions_that_are_admitted(script: Script,
     assert [row[0] for row in script.seen(script.root / "out")] == [1]
 
 
+@pytest.mark.seldom
 @pytest.mark.parametrize("option", ["job-bookmark-enable", "job-bookmark-disable"])
 def test_table_of_sparks_own_catalog_is_made_and_widened(script: Script, option: str) -> None:
     script.spark.conf.set("spark.bookmarks.glue.catalog", "hive")

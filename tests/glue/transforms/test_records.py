@@ -98,6 +98,7 @@ def test_exception_makes_an_error_record(shared_spark: SparkSession, transform: 
     assert current_run(shared_spark).counts[("error records", f"{transform.__name__}ctx")] == 1
 
 
+@pytest.mark.seldom
 def test_failures_of_a_filter_are_counted_though_nobody_asks(
     shared_spark: SparkSession,
 ) -> None:
@@ -111,6 +112,7 @@ def test_failures_of_a_filter_are_counted_though_nobody_asks(
     assert run.counts[("error records", "often")] == 4
 
 
+@pytest.mark.seldom
 @pytest.mark.parametrize("transform", [Map, Filter], ids=["map", "filter"])
 def test_more_failures_than_allowed_refuse_the_frame(shared_spark: SparkSession, transform: type[Map | Filter]) -> None:
     frame = frame_of(shared_spark, [(2,), (2,), (3,)], "id int")

@@ -58,6 +58,7 @@ def test_structs_become_columns_named_by_their_path(shared_spark: SparkSession) 
     ]
 
 
+@pytest.mark.seldom
 def test_arrays_in_arrays_are_tables_with_ids_of_their_own(shared_spark: SparkSession) -> None:
     rows: list[Any] = [
         ([(1, ["x", "y"]), (2, []), (3, ["z"])],),

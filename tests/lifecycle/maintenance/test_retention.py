@@ -860,6 +860,7 @@ class Year:
             reset(self.shop.store, "alone", reason="x", who="ada")
 
 
+@pytest.mark.seldom
 @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.thorough) for seed in (1, 2))])
 def test_collector_at_any_moment_of_a_year_takes_nothing_that_is_needed(
     shop: Shop, monkeypatch: pytest.MonkeyPatch, seed: int

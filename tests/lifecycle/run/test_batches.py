@@ -356,6 +356,7 @@ def test_each_batch_asks_the_store_the_same_and_of_the_ledger_nothing_twice(tmp_
     assert sum(asked[0].values()) <= sum(asked[1].values()) + 6  # begin and recover
 
 
+@pytest.mark.seldom
 def test_segments_are_fetched_once_and_own_ones_never(shop: Shop) -> None:
     for i in range(5):
         for j in range(200):  # so many that a segment lies outside the root

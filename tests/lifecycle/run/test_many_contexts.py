@@ -99,6 +99,7 @@ def test_many_are_a_map_of_each_kind(shop: Shop) -> None:
     assert not [name for name in stored if name.startswith(("position:", "schema:"))]
 
 
+@pytest.mark.seldom
 def test_job_grows_and_shrinks_over_the_number(shop: Shop) -> None:
     for count, name in ((5, "a"), (MANY, "b"), (5, "c"), (MANY, "d")):
         new = make_run(shop, count, name)
@@ -107,6 +108,7 @@ def test_job_grows_and_shrinks_over_the_number(shop: Shop) -> None:
     assert read(shop, MANY, shop.begin()) == 5 + MANY
 
 
+@pytest.mark.seldom
 def test_open_run_of_a_dead_driver_is_made_again(shop: Shop) -> None:
     make_run(shop, MANY, "a")
     put(shop, MANY, "b")
@@ -116,6 +118,7 @@ def test_open_run_of_a_dead_driver_is_made_again(shop: Shop) -> None:
     again.commit()
 
 
+@pytest.mark.seldom
 def test_what_they_need_is_kept_and_comes_along_with_an_export(shop: Shop, tmp_path: Path) -> None:
     for name in ("a", "b", "c"):
         make_run(shop, MANY, name)
@@ -140,6 +143,7 @@ def test_lost_blob_of_a_position_is_found(shop: Shop) -> None:
     assert "blob-missing" in faults(shop.store)
 
 
+@pytest.mark.seldom
 def test_context_that_could_not_be_committed_is_refused_before_it_is_read(shop: Shop) -> None:
     shop.put("a.txt", "x")
     names = [f"{number:03}".ljust(200, "x") for number in range(250)]  # which take room
@@ -188,6 +192,7 @@ def test_upstream_that_no_change_could_take_back_is_refused_before_it_is_read(sh
     assert {edge.run_number for number in range(92) for edge in shop.store.edges(f"u{number}")} == {0}
 
 
+@pytest.mark.seldom
 def test_job_that_reads_more_upstreams_since_an_earlier_version_is_changed_in_parts(
     shop: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:

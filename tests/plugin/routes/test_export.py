@@ -46,6 +46,7 @@ def test_export_takes_the_rights_of_a_change(site: Site, world: World, dags: obj
     }  # fmt: skip
 
 
+@pytest.mark.seldom
 def test_document_that_names_a_job_which_somebody_may_not_look_at_is_not_for_them(
     site: Site, world: World, dags: object
 ) -> None:

@@ -57,6 +57,7 @@ def listener(
         yield listener
 
 
+@pytest.mark.seldom
 def test_page_does_not_connect_to_see_what_waits(site: Site, listener: Listener) -> None:
     answer = site.as_user("ada").get(f"{API}/jobs/{JOB}/pending").json()
 

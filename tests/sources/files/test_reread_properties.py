@@ -121,6 +121,7 @@ def touched(before: Mapping[int, dict[str, str]], job: Job, seen: dict[str, str]
     return {month for month, files in job.present().items() for path in files if seen.get(path) != files[path]}
 
 
+@pytest.mark.seldom
 @pytest.mark.parametrize("in_batches", [False, True])
 @given(history=HISTORIES, bound=BOUNDS)
 @settings(deadline=None, max_examples=150)

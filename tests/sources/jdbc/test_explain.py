@@ -58,6 +58,7 @@ def big(request: pytest.FixtureRequest) -> Iterator[Shop]:
         yield shop
 
 
+@pytest.mark.seldom
 @pytest.mark.parametrize("keys", [("id",), ("at", "id"), ("at",), ("n",)], ids=",".join)
 def test_nothing_new_is_found_by_the_index_alone(big: Shop, keys: tuple[str, ...]) -> None:
     check_by_index(big, big.source(table="big", keys=keys, zone="UTC"), 2)

@@ -355,6 +355,7 @@ VALUES = {
 }
 
 
+@pytest.mark.seldom
 def test_each_value_of_each_type_is_another_content(shop: Shop) -> None:
     for place, (declared, values) in enumerate(VALUES[shop.login.dialect].items()):
         shop.position = None

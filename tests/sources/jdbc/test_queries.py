@@ -70,6 +70,7 @@ TYPES = {
 }
 
 
+@pytest.mark.seldom
 @pytest.mark.slow
 @pytest.mark.parametrize("server", SERVERS)
 def test_column_of_a_query_is_a_key_as_that_of_a_table_is(server: str, request: pytest.FixtureRequest) -> None:

@@ -100,6 +100,7 @@ def test_shares_read_each_row_once_however_many_tasks_there_are(
         assert sorted(found) == all_keys(shop, ", ".join(keys))
 
 
+@pytest.mark.seldom
 def test_keys_spread_evenly(shop: Shop) -> None:
     add(shop, 6400)
     shards = Shards(shop)
@@ -157,6 +158,7 @@ def test_nothing_is_lost_or_doubled_while_others_write(shop: Shop, keys: tuple[s
     assert during > 0
 
 
+@pytest.mark.seldom
 def test_row_of_an_open_transaction_is_lost_by_no_shard(shop: Shop) -> None:
     shards = Shards(shop)
     with shop.transaction() as slow:
@@ -167,6 +169,7 @@ def test_row_of_an_open_transaction_is_lost_by_no_shard(shop: Shop) -> None:
     assert shards.read("0/1") == all_keys(shop)
 
 
+@pytest.mark.seldom
 def test_task_waits_once_for_all_of_its_shards(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
     waits = Counter[str]()
     settle = TablePlanner._settled_once
@@ -176,6 +179,7 @@ def test_task_waits_once_for_all_of_its_shards(shop: Shop, monkeypatch: pytest.M
     assert waits == {"one": 1}
 
 
+@pytest.mark.seldom
 def test_shard_reads_nothing_behind_the_end_that_its_task_has_waited_for(shop: Shop) -> None:
     add(shop, 300)
     shards, settlings = Shards(shop, how={"settle_for": AT_ONCE}), SharedSettlings()
@@ -233,6 +237,7 @@ def test_primary_key_without_gaps_may_stand_for_keys(shop: Shop) -> None:
         shards.read("1/8")
 
 
+@pytest.mark.seldom
 def test_rows_without_a_key_belong_to_one_shard(shop: Shop) -> None:
     shop.run("CREATE TABLE notes (k int UNIQUE, id int)")
     shop.run("INSERT INTO notes VALUES (NULL, 1), (NULL, 2), (7, 3)")
@@ -313,6 +318,7 @@ def test_shard_is_part_of_the_name_of_its_source_and_of_its_recipe(shop: Shop) -
     assert Recipe.of_stored(older).shard is None
 
 
+@pytest.mark.seldom
 def test_query_is_sharded_by_any_of_its_columns(shop: Shop) -> None:
     add(shop, 100)
     how = {"query": "SELECT * FROM orders WHERE id > 50", "keys": ("id",)}

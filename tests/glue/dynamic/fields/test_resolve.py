@@ -30,6 +30,7 @@ def _values(frame: DynamicFrame, column: str) -> list[Any]:
     return [record[column] for record in held(frame)]
 
 
+@pytest.mark.seldom
 def test_cast_makes_one_type_and_null_of_what_does_not_fit(orders: DynamicFrame) -> None:
     made = orders.resolveChoice(
         specs=[("price", "cast:double"), ("myList[].price", "cast:double"), ("id", "cast:long")]
