@@ -102,6 +102,7 @@ def test_parsing_loads_neither_spark_nor_the_aws_client(parsed: dict[str, Any]) 
     assert parsed["loaded"] == []
 
 
+@pytest.mark.seldom
 def test_dag_carries_the_name_of_its_file(parsed: dict[str, Any]) -> None:
     assert {dag_id: Path(dag["file"]).stem for dag_id, dag in parsed["dags"].items()} == {
         dag_id: dag_id for dag_id in parsed["dags"]
@@ -330,6 +331,7 @@ def test_rewind_is_made_once_a_person_has_approved_what_was_previewed(examples: 
     assert len(DagRun.find(dag_id="flights_clean")) == 1
 
 
+@pytest.mark.seldom
 @parks_for_a_person
 @pytest.mark.parametrize("person", ["Reject"], indirect=True)
 def test_rewind_that_a_person_rejects_is_not_made(examples: Examples, person: Person) -> None:

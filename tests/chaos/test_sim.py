@@ -129,6 +129,7 @@ def test_worlds_have_every_kind_of_fault(outcomes: list[Outcome]) -> None:
     assert faults == {"CRASH_BEFORE", "CRASH_AFTER", "LOST", "AGAIN", "OUTAGE", "LATE", "STALL", "CLOCK"}
 
 
+@pytest.mark.seldom
 def test_worlds_have_every_habit_of_reading(outcomes: list[Outcome]) -> None:
     judged = set().union(*(outcome.judged for outcome in outcomes))
     assert judged >= {OVER_BOUND, LATE, MISSING, "batches", "pauses", "windows"}

@@ -311,6 +311,7 @@ def test_airflow_has_the_same_verbs() -> None:
     assert [command.name for command in group.subcommands] == [verb.name for verb in VERBS]
 
 
+@pytest.mark.seldom
 @needs_provider_commands
 def test_airflow_door_takes_a_connection(shop: Shop, uri: str, tmp_path: Path) -> None:
     connection = json.dumps({"conn_type": "bookmarks", "extra": {"store": uri}})

@@ -1,6 +1,6 @@
 """The operator on a Spark standalone cluster, in client mode: the driver is beside the worker, executors elsewhere.
 
-`make test` plays what a user meets; CHAOS=full the rest.
+`make test-all` plays what a user meets; CHAOS=full the rest.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tools.patience import STUCK_S
 pytestmark = [
     pytest.mark.airflow,
     pytest.mark.dynamodb_local,
-    pytest.mark.seldom,  # test_yarn.py has a cluster that `make test` starts
+    pytest.mark.seldom,
     pytest.mark.slow,
     pytest.mark.spark,
     pytest.mark.xdist_group("clusters"),

@@ -1,6 +1,6 @@
 """The operator on YARN, in cluster mode: the driver shares nothing with Airflow but the shipped zip and the settings.
 
-`make test` plays what a user meets; CHAOS=full the rest.
+`make test-all` plays what a user meets; CHAOS=full the rest.
 """
 
 from __future__ import annotations

@@ -27,6 +27,7 @@ def modified_at(path: Path) -> datetime:
     return datetime.fromtimestamp(path.stat().st_mtime, UTC)
 
 
+@pytest.mark.seldom
 def test_every_flight_of_the_year_lands_in_the_file_of_its_day(flights: Flights, tmp_path: Path) -> None:
     landing = Landing(tmp_path / "raw", flights)
 

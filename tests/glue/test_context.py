@@ -36,6 +36,7 @@ def test_run_is_one_for_a_session_and_another_for_another(spark: SparkSession, c
     assert current_run(spark.newSession()) is not context.run
 
 
+@pytest.mark.seldom
 def test_members_of_the_sql_context_work(context: GlueContext) -> None:
     context.registerDataFrameAsTable(context.createDataFrame([(1, "a")], "id int, name string"), "orders_view")
     context.registerFunction("twice", lambda text: text * 2)
@@ -98,6 +99,7 @@ def test_table_without_a_name_or_with_two_is_refused(context: GlueContext, names
         context.write_dynamic_frame.from_catalog(frame, **names)
 
 
+@pytest.mark.seldom
 def test_frame_of_an_rdd_of_dicts_holds_records_that_differ(context: GlueContext) -> None:
     rows = context.spark_session.sparkContext.parallelize([{"id": 1}, {"id": "a", "name": "x"}])
 
@@ -106,6 +108,7 @@ def test_frame_of_an_rdd_of_dicts_holds_records_that_differ(context: GlueContext
     assert frame.count() == 2
 
 
+@pytest.mark.seldom
 def test_frame_of_an_rdd_of_tuples_takes_a_schema(context: GlueContext) -> None:
     frame = context.create_dynamic_frame_from_rdd([(1, "a")], "rows", "id int, name string")
 

@@ -32,7 +32,7 @@ _MORE_BEHIND = (Failpoint.PUBLISHING, Failpoint.MOVED, Failpoint.PUBLISHED, Fail
 _MORE_POINTS = (Failpoint.PLANNED, Failpoint.PLACED, Failpoint.BEFORE_COMMIT, *_MORE_BEHIND)
 _BEHIND = (Failpoint.COMMITTED, *_MORE_BEHIND)
 # Of each kind of script one is killed, and run with disable, in each run of the tests.
-_OFTEN = ("two_catalog_tables", "purge_and_rewrite_today", "many_tables_in_a_loop")
+_OFTEN = ("two_catalog_tables", "purge_and_rewrite_today")
 
 pytestmark = pytest.mark.spark
 

@@ -43,6 +43,7 @@ def test_pattern_finds_no_job(site: Site, world: World, dags: object, pattern: s
     assert absent.status_code in (404, 422)
 
 
+@pytest.mark.seldom
 @pytest.mark.parametrize("search", ["nights", "night", "s.cle", "%", "*"])
 def test_search_counts_nothing_of_a_job_that_may_not_be_looked_at(
     site: Site, world: World, dags: object, search: str

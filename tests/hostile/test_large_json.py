@@ -111,6 +111,7 @@ def test_without_a_bound_all_is_parsed() -> None:
     assert stored_json.read_json(b"[0,0,0]", "list") == [0, 0, 0]
 
 
+@pytest.mark.seldom
 def test_lists_of_a_hundred_thousand_files_are_within_the_bound() -> None:
     files = [FileInfo(f"s3://lake/raw/day=2013-01-31/part-{n:06}.parquet", n, n, f"{n:032x}") for n in range(100_000)]
     moves = [(file.path, file.path) for file in files]

@@ -300,6 +300,7 @@ def test_failures_of_the_store_are_told_apart_also_to_viewers(
     assert "secret-1" not in told["vera"].text
 
 
+@pytest.mark.seldom
 def test_endpoint_where_nobody_answers_is_a_503(site: Site, world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     aws = {"conn_type": "aws", "login": "AKIAEXAMPLE", "password": "hunter-22", "extra": {"region_name": "eu-west-3"}}
     monkeypatch.setenv("AIRFLOW_CONN_AWS_MINE", json.dumps(aws))

@@ -95,6 +95,7 @@ def test_job_whose_commits_tell_that_it_is_well_is_not_looked_up(world: World, d
     assert told(world, MONDAY + 9 * DAY, job) == {job: (0, False)}
 
 
+@pytest.mark.seldom
 def test_more_jobs_than_one_query_asks_for(world: World, due: None) -> None:
     was_due("flights", [MONDAY + DAY * day for day in range(30)])
     head = world.store.head(committed(world, "flights", MONDAY))

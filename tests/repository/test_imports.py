@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import ast
+import functools
 import os
 import re
 import subprocess
 import sys
 import zipfile
 from collections import defaultdict
+from collections.abc import Iterator
 from email.message import Message
 from email.parser import HeaderParser
 from pathlib import Path
@@ -18,9 +20,22 @@ import pytest
 import airflow_bookmarks
 from tests.repository.import_graph import circles_of, import_graph
 from tests.syntax import parsed
+from tests.thorough import mostly_thorough
 
 _ROOT = Path(__file__).parents[2]
 _HEAVY = {"airflow", "boto3", "botocore", "numpy", "pandas", "pyarrow", "pyspark"}
+
+
+@functools.cache
+def _tree(path: Path) -> ast.Module:
+    """Return the syntax tree of a module, built once for all tests here: that takes seconds for the whole package."""
+    return parsed(path.read_text(encoding="utf-8"))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def no_trees_behind_these_tests() -> Iterator[None]:
+    yield
+    _tree.cache_clear()
 
 
 def _loaded_by(statement: str) -> set[str]:
@@ -66,7 +81,7 @@ def test_what_airflow_imports_at_discovery_is_light(statement: str) -> None:
     assert _loaded_by(statement) & _HEAVY == set()
 
 
-@pytest.mark.parametrize("name", sorted(set(airflow_bookmarks.__all__) - {"__version__"}))
+@pytest.mark.parametrize("name", mostly_thorough(sorted(set(airflow_bookmarks.__all__) - {"__version__"})))
 def test_public_name_comes_from_the_root(name: str, tmp_path: Path) -> None:
     script = f"import airflow_bookmarks as root; print(root.{name}.__name__, {name!r} in dir(root))"
     environment = {**os.environ, "AIRFLOW_HOME": str(tmp_path)}
@@ -100,7 +115,7 @@ def test_what_versions_of_airflow_lack_is_known_to_one_module() -> None:
     trying, counting = set(), set()
     for path in package.rglob("*.py"):
         text, name = path.read_text(), path.relative_to(package).as_posix()
-        trying |= {name for node in ast.walk(parsed(text)) if isinstance(node, ast.Try) and _imports_of_airflow(node)}
+        trying |= {name for node in ast.walk(_tree(path)) if isinstance(node, ast.Try) and _imports_of_airflow(node)}
         if re.search(r"airflow\.(version|__version__)|version\([\"']apache-airflow|AIRFLOW_V_", text):
             counting.add(name)
 
@@ -165,7 +180,7 @@ def test_wheel_is_found_by_airflow_and_has_its_command(wheel: Path) -> None:
 def test_class_names_are_unique_in_the_package() -> None:
     places = defaultdict[str, list[str]](list)
     for path in sorted((_ROOT / "airflow_bookmarks").rglob("*.py")):
-        for node in ast.walk(parsed(path.read_text())):
+        for node in ast.walk(_tree(path)):
             if isinstance(node, ast.ClassDef):
                 places[node.name].append(str(path.relative_to(_ROOT)))
 
@@ -215,7 +230,7 @@ def test_no_object_is_given_another_class() -> None:
     places = [
         f"{path.relative_to(_ROOT)}:{node.lineno}"
         for path in sorted((_ROOT / "airflow_bookmarks").rglob("*.py"))
-        for node in ast.walk(parsed(path.read_text()))
+        for node in ast.walk(_tree(path))
         if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) and node.attr == "__class__"
     ]
 
@@ -228,7 +243,7 @@ def test_table_of_a_store_and_the_size_of_its_requests_are_known_to_the_store_al
     for path in package.rglob("*.py"):
         if path.is_relative_to(package / "store"):
             continue
-        for node in ast.walk(parsed(path.read_text())):
+        for node in ast.walk(_tree(path)):
             reaches_in = isinstance(node, ast.Attribute) and node.attr == "table" and "store" in ast.unparse(node.value)
             if reaches_in or (isinstance(node, ast.alias) and node.name == "MAX_OPERATIONS"):
                 found.add(path.relative_to(package).as_posix())
@@ -275,7 +290,7 @@ def _compared(path: Path, attribute: str) -> list[str]:
     """Return the comparisons in a module that have this attribute of something in them."""
     return [
         ast.unparse(node)
-        for node in ast.walk(parsed(path.read_text()))
+        for node in ast.walk(_tree(path))
         if isinstance(node, ast.Compare)
         and any(isinstance(part, ast.Attribute) and part.attr == attribute for part in ast.walk(node))
     ]
@@ -296,7 +311,7 @@ def test_whether_a_run_is_history_is_asked_of_the_run() -> None:
     found = {
         path.relative_to(package).as_posix()
         for path in package.rglob("*.py")
-        for node in ast.walk(parsed(path.read_text()))
+        for node in ast.walk(_tree(path))
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "is_living"
     }
 
@@ -308,7 +323,7 @@ def test_error_of_a_job_that_is_held_is_made_in_one_place() -> None:
     makers = {
         path.relative_to(package).as_posix()
         for path in package.rglob("*.py")
-        for node in ast.walk(parsed(path.read_text()))
+        for node in ast.walk(_tree(path))
         if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("JobBusyError")
     }
 
@@ -366,9 +381,7 @@ def test_read_of_one_value_of_stats_is_found(text: str) -> None:
 
 def test_stats_are_asked_by_type_wherever_something_is_decided() -> None:
     package = _ROOT / "airflow_bookmarks"
-    found = {
-        path.relative_to(package).as_posix(): _reads_by_key(parsed(path.read_text())) for path in package.rglob("*.py")
-    }
+    found = {path.relative_to(package).as_posix(): _reads_by_key(_tree(path)) for path in package.rglob("*.py")}
 
     decided = {path: reads for path, reads in found.items() if reads and not path.startswith(_MAY_READ_STATS)}
     assert {path: reads for path, reads in decided.items() if path not in _SHOWN} == {}
@@ -379,7 +392,7 @@ def test_what_a_run_measured_is_asked_by_type_wherever_something_is_decided() ->
     found = {
         path.relative_to(package).as_posix()
         for path in package.rglob("*.py")
-        for node in ast.walk(parsed(path.read_text()))
+        for node in ast.walk(_tree(path))
         if isinstance(node, ast.Call) and ast.unparse(node).endswith((".metrics.get('contexts', {})",))
     }
 

@@ -103,6 +103,7 @@ def test_no_name_is_every_cell() -> None:
     assert [cell.name for cell in named(["spark-4.0", "spark-3.5"])] == ["spark-4.0", "spark-3.5"]
 
 
+@pytest.mark.seldom
 def test_outcome_counts_what_passed_failed_and_was_switched_off(tmp_path: Path) -> None:
     outcome = _tested(tmp_path, _THREE)
 
@@ -112,12 +113,14 @@ def test_outcome_counts_what_passed_failed_and_was_switched_off(tmp_path: Path) 
     assert outcome.summary == "1 passed, 1 switched off, 1 failed"
 
 
+@pytest.mark.seldom
 def test_module_that_is_skipped_as_a_whole_says_why(tmp_path: Path) -> None:
     code = "import pytest\npytest.importorskip('absent_here', reason='no absent, which is an extra')\n"
     (tmp_path / "test_other.py").write_text("def test_one(): pass\n")
     assert _tested(tmp_path, code, "test_other.py").switched_off == {"no absent, which is an extra (a whole module)": 1}
 
 
+@pytest.mark.seldom
 def test_error_before_a_test_is_a_failure(tmp_path: Path) -> None:
     code = "import pytest\n@pytest.fixture\ndef broken(): raise OSError\ndef test_one(broken): pass\n"
 
@@ -133,6 +136,7 @@ def test_tests_that_can_not_be_collected_are_no_good_outcome(tmp_path: Path, cod
     assert re.fullmatch(r"STOPPED: pytest ended with [2-5]", outcome.summary)
 
 
+@pytest.mark.seldom
 def test_cell_whose_tests_are_all_switched_off_is_no_good_outcome(tmp_path: Path) -> None:
     assert not _tested(tmp_path, "import pytest\npytestmark = pytest.mark.skip('no')\ndef test_one(): pass\n").is_good
 
@@ -263,6 +267,7 @@ def small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@pytest.mark.seldom
 def test_page_says_what_each_cell_came_to_last(small: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["one", "--workers", "1"]) == 0
     assert "wrote compatibility.md, from 1 of 2 cells" in capsys.readouterr().out
@@ -285,6 +290,7 @@ def test_thorough_tests_are_run_where_they_are_asked_for_and_the_page_says_so(sm
     ]
 
 
+@pytest.mark.seldom
 def test_brief_cell_leaves_out_what_takes_long_and_says_nothing_on_the_page(
     small: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -303,6 +309,7 @@ def test_brief_cell_leaves_out_what_takes_long_and_says_nothing_on_the_page(
     assert "| 4.1 | 4 passed | not run |" in page
 
 
+@pytest.mark.seldom
 def test_brief_cell_runs_what_it_names_of_its_tests(small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (small / "test_more.py").write_text("def test_more(): assert False, 'left out'\n")
     cell = replace(_cell("one", column="one"), tests=("test_it.py", "test_more.py"), in_brief=("test_it.py",))

@@ -311,6 +311,7 @@ def test_emulator_accepts_the_template_as_a_stack(monkeypatch: pytest.MonkeyPatc
         assert stack["StackStatus"] == "CREATE_COMPLETE"
 
 
+@pytest.mark.seldom
 def test_template_has_no_error_by_the_linter_of_cloudformation() -> None:
     done = subprocess.run(
         [str(Path(sys.executable).with_name("cfn-lint")), str(FOLDER / "cloudwatch.yaml")],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +50,7 @@ class Counts(SourceKind[Any]):
         return None
 
 
+@functools.cache
 def modules() -> dict[str, ast.Module]:
     """Return the modules outside `sources` by name; the driver's readers are of one kind each."""
     found = {}

@@ -318,7 +318,6 @@ def _by_first_letter(lake: Lake, job: BookmarkedJob) -> DataFrame:
 
 
 @pytest.mark.parametrize("by", ["path", pytest.param("name", marks=pytest.mark.thorough)])
-@pytest.mark.often
 def test_dynamic_overwrite_replaces_the_partitions_that_have_rows(lake: Lake, table: Table, by: str) -> None:
     target = table.path
     if by == "name":
@@ -572,7 +571,6 @@ def drivers_of_both(lake: Lake) -> Drivers:
 
 @pytest.mark.needs("observations")
 @pytest.mark.parametrize("option", mostly_thorough(["enable", "disable"]))
-@pytest.mark.often
 def test_run_that_may_ask_writes_two_tables_each_once(lake: Lake, table: Table, option: str) -> None:
     lake.put("a.txt", "a")
     with lake.job(on_partial="ask", option=option, on_unused="error") as job:

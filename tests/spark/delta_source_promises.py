@@ -261,7 +261,6 @@ CHANGES = {
 
 
 @pytest.mark.parametrize("operation", mostly_thorough(CHANGES, "DELETE"))
-@pytest.mark.often
 def test_change_of_rows_stops_the_run_which_names_version_and_operation(
     lake: Lake, orders: Orders, operation: str
 ) -> None:

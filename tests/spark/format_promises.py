@@ -59,7 +59,6 @@ def read(lake: Lake, source: str, way: Way = "paths", option: str = "enable") ->
 
 
 @pytest.mark.parametrize("source", FORMATS)
-@pytest.mark.often
 def test_second_run_reads_only_what_came_after_the_first(lake: Lake, source: str) -> None:
     def expected(*rows: tuple[str, int]) -> Any:
         return rows_of(flights(lake, source, *rows))
@@ -74,7 +73,6 @@ def test_second_run_reads_only_what_came_after_the_first(lake: Lake, source: str
 
 
 @pytest.mark.parametrize("target", ["avro", XML])  # the others: test_sinks.py
-@pytest.mark.often
 def test_append_is_seen_after_the_commit_and_not_before_and_once(lake: Lake, target: str) -> None:
     def look() -> Any:
         reader = lake.spark.read.format(target).options(**OPTIONS.get(target, {}))
@@ -121,7 +119,6 @@ def test_compression_and_partitions_are_as_the_script_says(lake: Lake, target: s
 
 
 @pytest.mark.parametrize("target", ["avro", XML])
-@pytest.mark.often
 def test_upstream_reads_what_was_published_in_the_format(lake: Lake, target: str) -> None:
     options = OPTIONS.get(target, {})
     lake.put("a.txt", "a")

@@ -366,7 +366,6 @@ LATE_BY = timedelta(hours=1)
     ],
     ids=str,
 )
-@pytest.mark.often
 def test_late_row_is_read_once_in_whatever_parts(lake: Lake, shop: Shop, how: dict[str, Any]) -> None:
     lake.spark.conf.set("spark.sql.session.timeZone", "America/New_York")
     assert run(lake, lookback=LATE_BY, **how) == [1, 2, 3]

@@ -91,7 +91,7 @@ def folders(lake: Lake) -> list[Path]:
     return sorted(path.parent for path in Path(str(lake.store.blobs.state_uri)).glob("test/artifacts/*/*/*/_SUCCESS"))
 
 
-FEW_STEPS = (Failpoint.TAKEN, Failpoint.PLANNED, Failpoint.COMMITTED, Failpoint.PUBLISHED)
+FEW_STEPS = (Failpoint.PLANNED, Failpoint.COMMITTED)
 FIRST = [(1, "one", 10, "insert"), (2, "two", 20, "insert")]
 
 

@@ -116,7 +116,6 @@ def lake(spark: SparkSession, store: BookmarkStore, bucket: S3Client, open_sessi
     return Lake(uuid.uuid4().hex, store, spark, bucket, open_session)
 
 
-@pytest.mark.often
 def test_two_runs_read_and_publish_each_row_once(lake: Lake) -> None:
     lake.put("m=01/a.txt", "a")
     lake.put("m=02/b.txt", "b")
@@ -177,7 +176,6 @@ def is_read_by_directory(frame: DataFrame) -> bool:
 @pytest.mark.needs("listing once")
 @pytest.mark.usefixtures("by_directory")
 @pytest.mark.parametrize("scheme", ["s3a", "s3"])
-@pytest.mark.often
 def test_large_plan_is_read_by_directory_and_gives_exactly_the_planned_files(lake: Lake, scheme: str) -> None:
     for name in ODD_NAMES:
         lake.put(name, f"old {name}")
@@ -262,7 +260,6 @@ def test_key_that_spark_cannot_open_stops_no_run(lake: Lake, count: int) -> None
     assert lake.run() == [str(i) for i in range(count)]
 
 
-@pytest.mark.often
 def test_consumer_reads_what_its_upstream_published(lake: Lake) -> None:
     lake.put("m=01/a.txt", "a")
     lake.copy()
@@ -275,7 +272,6 @@ def test_consumer_reads_what_its_upstream_published(lake: Lake) -> None:
         assert rows_of(job.read("copy").upstream("copy")) == [("b", 1)]
 
 
-@pytest.mark.often
 def test_overwrite_replaces_the_target_in_the_publish(lake: Lake) -> None:
     for line in ("a", "b"):
         lake.put(f"{line}.txt", line)

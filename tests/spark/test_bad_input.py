@@ -68,6 +68,7 @@ def test_path_that_cannot_be_read_is_an_error(lake: Lake, path: Any, kind: type[
     assert lake.state() == before
 
 
+@pytest.mark.seldom
 @pytest.mark.parametrize(
     ("wrong", "says"),
     [
@@ -135,6 +136,7 @@ def test_options_of_files_in_two_calls_are_an_error(lake: Lake) -> None:
     assert untouched(caught.value)
 
 
+@pytest.mark.seldom
 def test_options_of_files_hold_beside_those_of_spark_in_any_order(lake: Lake) -> None:
     for name in ("a.txt", "b.txt", "c.csv", "deep/d.txt"):
         lake.put(name, name)

@@ -42,6 +42,7 @@ def put_many(lake: Lake, count: int) -> list[str]:
     return [f"line {i}" for i in range(count)]
 
 
+@pytest.mark.seldom
 def test_backlog_is_drained_oldest_first_and_each_batch_is_a_run(lake: Lake) -> None:
     lines = put_many(lake, 5)
     assert drain(lake, max_files=2) == [lines[:2], lines[2:4], lines[4:]]
@@ -62,12 +63,14 @@ def test_one_bounded_run_leaves_the_rest_to_the_next(lake: Lake) -> None:
         assert lines_of(lake.read(job, max_bytes=1)) == ["line 2"]
 
 
+@pytest.mark.seldom
 def test_window_makes_a_batch_of_each_window_that_has_files(lake: Lake) -> None:
     for i, seconds in enumerate((0, 60, 3600, 9 * 3600)):
         os.utime(lake.put(f"f{i}.txt", f"line {i}"), (seconds, seconds))
     assert drain(lake, window=timedelta(hours=1)) == [["line 0", "line 1"], ["line 2"], ["line 3"]]
 
 
+@pytest.mark.seldom
 def test_context_with_a_bound_of_its_own_keeps_it(lake: Lake) -> None:
     put_many(lake, 3)
     assert drain(lake, reading={"max_files": 1}, max_files=2) == [["line 0"], ["line 1"], ["line 2"]]
@@ -192,6 +195,7 @@ def test_bound_that_is_none_is_refused_before_anything_is_read(lake: Lake) -> No
     assert lake.head().lease is None
 
 
+@pytest.mark.seldom
 @pytest.mark.parametrize("option", ["pause", "disable"])
 def test_batches_of_a_run_that_changes_nothing_walk_on_as_well(lake: Lake, option: str) -> None:
     put_many(lake, 3)
@@ -200,6 +204,7 @@ def test_batches_of_a_run_that_changes_nothing_walk_on_as_well(lake: Lake, optio
     assert drain(lake, max_files=5) == [["line 0", "line 1", "line 2"]]
 
 
+@pytest.mark.seldom
 def test_upstream_is_drained_by_whole_runs_up_to_what_was_published_at_first(lake: Lake) -> None:
     for i in range(3):
         lake.put(f"f{i}.txt", f"line {i}")
@@ -233,6 +238,7 @@ def test_shards_have_batches_of_their_own(lake: Lake) -> None:
     assert [number for number, _ in read] == [0, 0, 1, 1]
 
 
+@pytest.mark.seldom
 def test_replay_of_one_batch_runs_the_script_once(lake: Lake) -> None:
     put_many(lake, 3)
     drain(lake, max_files=1)
@@ -240,6 +246,7 @@ def test_replay_of_one_batch_runs_the_script_once(lake: Lake) -> None:
     assert target(lake) == ["line 0", "line 1", "line 2"]
 
 
+@pytest.mark.seldom
 def test_renamed_job_is_resolved_once(lake: Lake) -> None:
     from airflow_bookmarks.lifecycle.changes.naming import rename
 

@@ -78,6 +78,7 @@ def test_consumer_reads_each_published_run_once_with_the_written_types(
         assert columns_of(job.read("flights").upstream("clean")) == columns_of(empty)
 
 
+@pytest.mark.seldom
 def test_user_schema_that_names_no_partition_column_gets_them_as_written(lake: Lake) -> None:
     publish(lake, [FIRST], "csv")
     with lake.job("report") as job:
@@ -200,6 +201,7 @@ def test_upstream_that_is_declared_and_not_read_is_told(lake: Lake, caplog: pyte
     assert "bookmark report: declared upstream jobs ['clean'] were not read by this run" in caplog.messages
 
 
+@pytest.mark.seldom
 def test_upstream_is_read_up_to_the_run_that_the_operator_names(lake: Lake) -> None:
     for rows in ([FIRST], [SECOND], [THIRD]):
         publish(lake, rows)
@@ -223,6 +225,7 @@ def test_renamed_upstream_is_read_up_to_a_run_under_each_of_its_names(
     assert "were not read by this run" not in caplog.text
 
 
+@pytest.mark.seldom
 def test_bound_that_script_and_operator_say_differently_is_an_error(lake: Lake) -> None:
     publish(lake, [FIRST])
     publish(lake, [SECOND])
@@ -238,6 +241,7 @@ def test_bound_on_an_upstream_that_is_not_read_is_told(lake: Lake, caplog: pytes
     assert "bookmark report: declared upstream jobs ['clean'] were not read by this run" in caplog.messages
 
 
+@pytest.mark.seldom
 def test_overwritten_files_are_not_read_and_are_counted(lake: Lake) -> None:
     def overwrite(*rows: tuple[str, str]) -> None:
         lake.put(f"{len(list((lake.root / 'raw').iterdir()))}.txt", "new")
@@ -282,6 +286,7 @@ def test_upstream_that_changes_its_partitions_is_read_in_two_runs(lake: Lake, fi
     assert [consume_all(lake) for _ in range(2)] == [(["id", "month"], [(1, 1)]), (["id", "month"], [(2, 2)])]
 
 
+@pytest.mark.seldom
 def test_column_that_only_older_runs_have_is_read_and_then_on_schema_change_decides(lake: Lake) -> None:
     publish_json(lake, {"id": 1, "tail": "x"})
     publish_json(lake, {"id": 2, "tail": "y"}, "id")
@@ -292,6 +297,7 @@ def test_column_that_only_older_runs_have_is_read_and_then_on_schema_change_deci
     assert consume_all(lake, "other", on_schema_change="reset") == (["id"], [(1,), (2,)])
 
 
+@pytest.mark.seldom
 def test_start_from_the_beginning_that_can_not_go_to_the_end_is_an_error(lake: Lake) -> None:
     publish_json(lake, {"id": 1, "month": 1, "tail": "x"})
     assert consume_all(lake)[1] == [(1, 1, "x")]

@@ -55,6 +55,7 @@ def make_two_and_collect_one(lake: Lake, form: str, **options: str) -> None:
     assert [run.key.number for run in lake.store.runs("clean")] == [2]
 
 
+@pytest.mark.seldom
 def test_replay_reads_collected_files_with_the_format_columns_and_options_of_the_script(lake: Lake) -> None:
     make_two_and_collect_one(lake, "csv", sep=";")
     with pytest.raises(SourceError, match=r"collected.*Give \.format\(...\), \.schema\(...\) and each \.option"):
@@ -65,6 +66,7 @@ def test_replay_reads_collected_files_with_the_format_columns_and_options_of_the
     assert rows_of(target) == [FIRST["csv"], SECOND["csv"]]
 
 
+@pytest.mark.seldom
 def test_pause_window_over_collected_files_needs_the_options_that_the_runs_left_have_stored(lake: Lake) -> None:
     make_two_and_collect_one(lake, "csv", sep=";")
     (left,) = lake.store.runs("clean")
@@ -84,6 +86,7 @@ def test_collected_files_are_not_read_by_a_script_that_gives_no_option(lake: Lak
         consume(lake, "text", **again)
 
 
+@pytest.mark.seldom
 def test_replay_of_collected_text_needs_the_line_separator_of_the_script(lake: Lake) -> None:
     make_two_and_collect_one(lake, "text")
     assert consume(lake, "text", {"lineSep": "\n"}, replay=1) == [FIRST["text"]]

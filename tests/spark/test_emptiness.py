@@ -96,6 +96,7 @@ def test_unknown_choice_is_refused(lake: Lake) -> None:
         job.write(lake.spark.range(1), "out", when_empty="never")  # type: ignore[arg-type]
 
 
+@pytest.mark.seldom
 def test_consumer_reads_what_a_run_without_new_files_has_published(known: Lake) -> None:
     def consume() -> int:
         with known.job("report") as job:
@@ -132,6 +133,7 @@ def pair(lake: Lake) -> Lake:
     return lake
 
 
+@pytest.mark.seldom
 @pytest.mark.needs("columns named once")
 def test_target_of_a_context_without_news_stays_while_another_has_some(pair: Lake) -> None:
     one, two, figures = _two(pair)
@@ -139,6 +141,7 @@ def test_target_of_a_context_without_news_stays_while_another_has_some(pair: Lak
     assert "replaced_files" not in figures
 
 
+@pytest.mark.seldom
 @pytest.mark.needs("columns named once")
 @pytest.mark.parametrize("count_rows", [True, False])
 def test_target_of_a_context_without_news_stays_though_the_other_one_is_read_later(
@@ -152,6 +155,7 @@ def test_target_of_a_context_without_news_stays_though_the_other_one_is_read_lat
     assert lines_of(pair.spark.read.text(pair.path("out_two"))) == ["b"]
 
 
+@pytest.mark.seldom
 @pytest.mark.needs("columns named once")
 def test_target_of_a_context_whose_news_went_stays(pair: Lake) -> None:
     gone = pair.put("b.txt", "b", folder="one")
@@ -166,9 +170,11 @@ def test_target_of_a_context_whose_news_went_stays(pair: Lake) -> None:
     assert lines_of(pair.spark.read.text(pair.path("out_one"))) == ["a"]
 
 
+@pytest.mark.seldom
 def test_target_of_a_context_without_news_is_wiped_where_the_script_says_so(pair: Lake) -> None:
     assert _two(pair, when_empty="publish")[:2] == ([], ["b"])
 
 
+@pytest.mark.seldom
 def test_result_without_rows_that_is_made_of_news_too_replaces_its_target(pair: Lake) -> None:
     assert _two(pair, joined=True)[:2] == ([], ["b"])

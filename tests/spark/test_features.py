@@ -161,6 +161,7 @@ class Collecting:
         del self.values[key]
 
 
+@pytest.mark.seldom
 @pytest.mark.parametrize("is_same", [True, False])
 def test_block_of_changed_conf_that_is_collected_while_another_begins_stops_nothing(is_same: bool) -> None:
     left: Any = Collecting(a="1")

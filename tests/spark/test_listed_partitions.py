@@ -47,6 +47,7 @@ def test_one_partition_is_read_with_its_values(lake: Lake) -> None:
     assert run(lake, listed(lake, x=("eu", "2024-01-01"))) == [(1, "eu", date(2024, 1, 1))]
 
 
+@pytest.mark.seldom
 def test_what_is_read_once_is_not_read_again_and_a_new_partition_is(lake: Lake) -> None:
     lake.put("x/a.csv", "1")
     first = listed(lake, x=("eu", "2024-01-01"))
@@ -143,6 +144,7 @@ def test_a_bound_takes_a_part_and_the_next_run_the_rest(lake: Lake) -> None:
     assert run(lake, both, max_files="1") == [(2, "us", date(2024, 1, 2))]
 
 
+@pytest.mark.seldom
 def test_a_pause_over_a_window_reads_the_values_of_that_time(lake: Lake) -> None:
     lake.put("x/a.csv", "1")
     run(lake, listed(lake, x=("eu", "2024-01-01")))

@@ -110,6 +110,7 @@ def test_each_batch_has_a_manifest_of_its_own(lake: Lake, uri: str, option: str)
     }
 
 
+@pytest.mark.seldom
 def test_shards_write_each_under_its_own_name(lake: Lake, uri: str) -> None:
     lake.put("a.txt", "a")
     for job in lake.job(run_id="1", manifest_uri=uri, shard=range(64)).shards():

@@ -41,6 +41,7 @@ def test_read_files_are_archived(lake: Lake) -> None:
     assert names(lake.path("raw")) == []
 
 
+@pytest.mark.seldom
 @pytest.mark.parametrize("verb", [{"on_published": "delete"}, {"on_published": "archive", "archive_to": "done"}])
 def test_files_that_no_action_read_stay_for_good_with_a_warning(
     lake: Lake, caplog: pytest.LogCaptureFixture, verb: dict[str, str]
@@ -137,6 +138,7 @@ def test_files_whose_write_failed_and_was_caught_stay(lake: Lake) -> None:
     assert names(lake.path("raw")) == ["a.txt"]
 
 
+@pytest.mark.seldom
 def test_each_context_is_put_away_by_its_own_use(lake: Lake) -> None:
     lake.put("a.txt", "a", folder="left")
     lake.put("b.txt", "b", folder="right")

@@ -54,6 +54,7 @@ def test_enable_moves_the_bookmark_pause_and_disable_do_not(lake: Lake, how: str
     assert read(lake, how) == []
 
 
+@pytest.mark.seldom
 @pytest.mark.parametrize("how", ["argument", "conf"])
 def test_paused_window_reads_between_two_runs(lake: Lake, how: str) -> None:
     for name in "abcd":

@@ -105,6 +105,7 @@ def test_each_row_is_read_once_and_counted(lake: Lake, table: str) -> None:
     assert lake.head().contexts["people"].watermark == "3"
 
 
+@pytest.mark.seldom
 @pytest.mark.needs("observations")
 @pytest.mark.usefixtures("known")
 def test_pause_over_runs_reads_their_plans(lake: Lake, table: str) -> None:
@@ -115,6 +116,7 @@ def test_pause_over_runs_reads_their_plans(lake: Lake, table: str) -> None:
         assert keys(job.read("people").source(KeySource(table), KeyReader())) == [1, 2]
 
 
+@pytest.mark.seldom
 @pytest.mark.needs("observations")
 @pytest.mark.usefixtures("known")
 def test_replay_reads_the_stored_plan_and_replaces_what_its_run_published(lake: Lake, table: str) -> None:
@@ -203,6 +205,7 @@ def test_watermark_of_a_column_is_refused_where_the_kind_has_its_own(lake: Lake,
         job.read("people", watermark_column="id").source(KeySource(table), KeyReader())
 
 
+@pytest.mark.seldom
 @pytest.mark.usefixtures("known")
 def test_loop_drains_a_source_that_takes_its_bound(lake: Lake, table: str) -> None:
     put(table, 3, 4, 5)

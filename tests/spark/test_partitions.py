@@ -66,6 +66,7 @@ def test_each_partition_is_a_run_with_its_own_commit(filled: Lake) -> None:
     assert in_copy(filled) == ["africa/a", "asia/a", "eu/a", "eu/b", "us/a", "us/b"]
 
 
+@pytest.mark.seldom
 @pytest.mark.parametrize("failing", mostly_thorough(["asia/a", "eu/b", "us/a"], "eu/b"))
 def test_partition_that_fails_is_named_and_its_retry_reads_it_alone(filled: Lake, failing: str) -> None:
     region = failing.partition("/")[0]
@@ -82,6 +83,7 @@ def test_partition_that_fails_is_named_and_its_retry_reads_it_alone(filled: Lake
     assert copied(filled, run_id="two") == [[]]
 
 
+@pytest.mark.seldom
 def test_all_partitions_fail(filled: Lake) -> None:
     with pytest.raises(PartitionsFailedError, match="3 partitions failed"):
         copied(filled, "asia/a", "eu/a", "us/a", run_id="one", attempt=1)
@@ -91,6 +93,7 @@ def test_all_partitions_fail(filled: Lake) -> None:
     assert len(copied(filled, run_id="one", attempt=2)) == 3
 
 
+@pytest.mark.seldom
 def test_killed_loop_is_taken_over_and_goes_on_where_it_was(filled: Lake) -> None:
     with pytest.raises(KeyboardInterrupt):
         copied(filled, crash="eu/a", run_id="one", attempt=1)
@@ -99,6 +102,7 @@ def test_killed_loop_is_taken_over_and_goes_on_where_it_was(filled: Lake) -> Non
     assert in_copy(filled) == ["asia/a", "eu/a", "eu/b", "us/a"]
 
 
+@pytest.mark.seldom
 def test_partition_that_disappears_is_left_no_longer(filled: Lake) -> None:
     with pytest.raises(PartitionsFailedError):
         copied(filled, "us/a", run_id="one", attempt=1)
@@ -106,6 +110,7 @@ def test_partition_that_disappears_is_left_no_longer(filled: Lake) -> None:
     assert copied(filled, run_id="one", attempt=2) == [[]]
 
 
+@pytest.mark.seldom
 def test_rewind_and_replay_are_those_of_any_run(filled: Lake) -> None:
     copied(filled)
     assert copied(filled, replay=2) == [["eu/a", "eu/b"]]
@@ -113,6 +118,7 @@ def test_rewind_and_replay_are_those_of_any_run(filled: Lake) -> None:
     assert copied(filled) == [["eu/a", "eu/b"], ["us/a"]]
 
 
+@pytest.mark.seldom
 def test_pause_and_disable_read_the_same_partitions_and_change_nothing(filled: Lake) -> None:
     for option in ("pause", "disable"):
         seen = []
@@ -125,6 +131,7 @@ def test_pause_and_disable_read_the_same_partitions_and_change_nothing(filled: L
     assert len(copied(filled)) == 3
 
 
+@pytest.mark.seldom
 def test_consumer_sees_each_commit(filled: Lake) -> None:
     with pytest.raises(PartitionsFailedError):
         copied(filled, "eu/a", run_id="one", attempt=1)
@@ -139,6 +146,7 @@ def test_consumer_sees_each_commit(filled: Lake) -> None:
     assert consume() == ["eu/a", "eu/b"]
 
 
+@pytest.mark.seldom
 def test_pending_counts_what_is_left(filled: Lake) -> None:
     with pytest.raises(PartitionsFailedError):
         copied(filled, "eu/a")
@@ -161,6 +169,7 @@ def test_folders_are_listed_once_for_a_loop(filled: Lake, monkeypatch: pytest.Mo
     assert listings[filled.path("raw")] == 1
 
 
+@pytest.mark.seldom
 def test_plan_of_a_partition_is_stored_with_its_name(filled: Lake) -> None:
     copied(filled)
     run = filled.store.committed_run("copy", 2)

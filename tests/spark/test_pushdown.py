@@ -31,6 +31,7 @@ def line_of(plan: str, name: str) -> str:
 SCHEMA = "carrier STRING, delay INT, gate STRUCT<terminal: INT, number: STRING>, month INT"
 
 
+@pytest.mark.seldom
 @pytest.mark.parametrize(
     ("source", "schema", "way"),
     [

@@ -159,6 +159,7 @@ def test_several_broken_parquet_files_are_found_though_spark_stops_at_the_first(
     assert "not a Parquet file" in held(lake)["a.parquet"]
 
 
+@pytest.mark.seldom
 def test_broken_orc_file_is_found(lake: Lake) -> None:
     lake.put("a.orc").write_bytes(orc_of(lake))
     lake.put("b.orc").write_bytes(b"no orc at all")
@@ -240,6 +241,7 @@ def test_file_that_changed_while_it_was_looked_at_is_left_to_the_look_before_the
     assert run(lake) == [(2, "b")]
 
 
+@pytest.mark.seldom
 def test_file_that_went_while_others_were_looked_at_hides_none_of_them(
     lake: Lake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -490,6 +492,7 @@ def test_run_that_changes_nothing_leaves_broken_files_out_and_records_nothing(la
     assert held(lake) == {}
 
 
+@pytest.mark.seldom
 def test_replay_reads_what_the_run_has_read(lake: Lake) -> None:
     lake.put("a.csv", "1,a")
     lake.put("b.csv", "x,b")
@@ -546,6 +549,7 @@ def partition(lake: Lake, **read: Any) -> list[tuple[Any, ...]]:
     return rows_of(lake.spark.read.parquet(lake.path("out")).select("id"))
 
 
+@pytest.mark.seldom
 def test_file_whose_partition_was_read_without_it_is_read_again_as_it_was(lake: Lake) -> None:
     first = lake.put("month=1/a.csv", "1")
     then = first.stat()
@@ -559,6 +563,7 @@ def test_file_whose_partition_was_read_without_it_is_read_again_as_it_was(lake: 
     assert partition(lake) == [(1,), (2,), (3,)]
 
 
+@pytest.mark.seldom
 def test_file_that_was_read_before_it_came_into_quarantine_is_read_when_it_is_let_out(lake: Lake) -> None:
     lake.put("month=1/a.csv", "x")
     with lake.job() as job:

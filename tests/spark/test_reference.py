@@ -31,6 +31,7 @@ def joined(lake: Lake, job: BookmarkedJob, path: Path) -> list[str]:
     return sorted(row["name"] for row in frame.join(lookup, frame["value"] == lookup["id"]).collect())
 
 
+@pytest.mark.seldom
 @pytest.mark.needs("kept plans")
 def test_lookup_is_opened_once_for_all_batches(lake: Lake, names: Path) -> None:
     found = []
@@ -96,6 +97,7 @@ def test_batches_share_one_frame_and_another_definition_is_refused(lake: Lake, n
             job.reference("a/b")
 
 
+@pytest.mark.seldom
 def test_methods_are_those_of_a_spark_reader(lake: Lake, names: Path) -> None:
     frame = lake.spark.createDataFrame([("a",)], "value STRING")
     for kind in ("json", "parquet", "orc", "text"):

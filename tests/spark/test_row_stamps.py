@@ -27,6 +27,7 @@ def stamps(lake: Lake) -> list[tuple[str, int, int]]:
     return sorted((row["value"], row["_run_number"], row["_epoch"]) for row in frame.collect())
 
 
+@pytest.mark.seldom
 def test_each_row_has_the_number_and_the_epoch_of_its_run(lake: Lake) -> None:
     lake.put("a", "1")
     write(lake)
@@ -38,6 +39,7 @@ def test_each_row_has_the_number_and_the_epoch_of_its_run(lake: Lake) -> None:
     assert stamps(lake) == [("1", 1, 1), ("2", 3, 2)]
 
 
+@pytest.mark.seldom
 def test_replay_gives_the_numbers_of_the_run_that_it_makes_again(lake: Lake) -> None:
     lake.put("a", "1")
     write(lake)

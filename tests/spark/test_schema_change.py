@@ -77,6 +77,7 @@ def test_added_field_of_a_struct_passes(lake: Lake) -> None:
     assert change(lake) == {"added": ["l.element.m: not there -> boolean", "s.n: not there -> string"]}
 
 
+@pytest.mark.seldom
 @pytest.mark.needs("wider types")
 def test_wider_type_passes_and_a_narrower_one_is_read_as_the_wider(lake: Lake) -> None:
     put_parquet(lake, "a", "a INT, f FLOAT", (1, 1.5))
@@ -126,6 +127,7 @@ def test_values_that_look_narrower_are_read_in_the_recorded_type(lake: Lake, sou
 # ---- what does not
 
 
+@pytest.mark.seldom
 @pytest.mark.parametrize(
     ("source", "first", "then", "difference"),
     [
@@ -243,6 +245,7 @@ def test_reset_that_finds_nothing_new_and_fails_does_not_let_the_run_commit(
         assert read(job, "a STRING") == [("1",)]
 
 
+@pytest.mark.seldom
 def test_reset_in_bounded_runs_would_never_end_and_is_refused_before_anything_is_read(lake: Lake) -> None:
     put_parquet(lake, "a", "a INT, b INT", (1, 1))
     run(lake, "parquet")
@@ -270,6 +273,7 @@ def test_source_that_was_reset_by_hand_is_drained_in_bounded_runs(lake: Lake) ->
     assert seen == [("0",), ("1",), ("2",), ("x",)]
 
 
+@pytest.mark.seldom
 @pytest.mark.parametrize("option", ["pause", "disable"])
 def test_paused_run_follows_the_words_and_changes_nothing(lake: Lake, option: str) -> None:
     put(lake, "a", {"a": 1})
@@ -306,6 +310,7 @@ def test_starting_over_in_parts_of_an_upstream_is_refused(lake: Lake, is_loop: b
     assert lake.head("down").run_number == 0
 
 
+@pytest.mark.seldom
 def test_columns_of_an_upstream_follow_the_same_words(lake: Lake) -> None:
     def publish(*columns: str) -> None:
         lake.put(f"{len(list((lake.root / 'raw').iterdir()))}.txt", "1")
@@ -326,6 +331,7 @@ def test_columns_of_an_upstream_follow_the_same_words(lake: Lake) -> None:
     assert consume() == [("y1", 1)]
 
 
+@pytest.mark.seldom
 def test_reset_reads_all_that_the_upstream_has_published(lake: Lake) -> None:
     def publish(*columns: str) -> None:
         lake.put(f"{len(list((lake.root / 'raw').iterdir()))}.txt", "1")
@@ -365,6 +371,7 @@ def test_partition_column_follows_the_words(lake: Lake) -> None:
 # ---- files of one run
 
 
+@pytest.mark.seldom
 @pytest.mark.parametrize("way", ["paths", "directory"])
 def test_column_that_only_a_later_file_has_is_not_lost(lake: Lake, way: Any) -> None:
     put_parquet(lake, "a", "a INT", (1,))
@@ -402,6 +409,7 @@ def test_files_of_several_widths_are_an_error_where_spark_does_not_widen(lake: L
     assert lake.state()[1] == 0
 
 
+@pytest.mark.seldom
 @pytest.mark.usefixtures("without_wider_types")
 def test_narrower_type_is_a_change_where_spark_does_not_widen(lake: Lake) -> None:
     put_parquet(lake, "a", "a BIGINT", (2**40,))
@@ -412,6 +420,7 @@ def test_narrower_type_is_a_change_where_spark_does_not_widen(lake: Lake) -> Non
     assert run(lake, "parquet", on_schema_change="accept") == ([("a", "int")], [(1,)])
 
 
+@pytest.mark.seldom
 def test_files_that_can_not_be_read_together_are_an_error_that_names_one_of_each(lake: Lake) -> None:
     put_parquet(lake, "a", "a INT", (1,))
     put_parquet(lake, "b", "a STRING", ("x",))
@@ -423,6 +432,7 @@ def test_files_that_can_not_be_read_together_are_an_error_that_names_one_of_each
     assert lake.state()[1] == 0
 
 
+@pytest.mark.seldom
 def test_merging_that_the_script_switches_off_is_off(lake: Lake) -> None:
     put_parquet(lake, "a", "a INT", (1,))
     put_parquet(lake, "b", "a INT, b STRING", (2, "x"))
@@ -475,6 +485,7 @@ def looks(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return asked
 
 
+@pytest.mark.seldom
 def test_columns_of_many_files_come_from_a_sample_that_the_log_names(
     lake: Lake, looks: list[int], caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -500,6 +511,7 @@ def small_sample(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(readers_schema, "MOST_CONTENTS", 2)
 
 
+@pytest.mark.seldom
 @pytest.mark.usefixtures("small_sample")
 def test_csv_that_the_sample_leaves_out_is_not_read_under_the_wrong_names(lake: Lake) -> None:
     put_csv(lake, 4, "dep,arr", odd="arr,dep")
@@ -508,6 +520,7 @@ def test_csv_that_the_sample_leaves_out_is_not_read_under_the_wrong_names(lake: 
     assert lake.state()[1] == 0
 
 
+@pytest.mark.seldom
 @pytest.mark.usefixtures("small_sample")
 def test_csv_headers_that_spark_can_not_compare_are_read_of_all_files(lake: Lake) -> None:
     put_csv(lake, 4, ",arr", odd="arr,")
@@ -517,6 +530,7 @@ def test_csv_headers_that_spark_can_not_compare_are_read_of_all_files(lake: Lake
     assert run(lake, "csv") == ([("_c0", "int"), ("arr", "int")], [(2, 1), (2, 1), (2, 1), (3, 1)])
 
 
+@pytest.mark.seldom
 @pytest.mark.usefixtures("small_sample")
 def test_csv_column_that_the_sample_shows_in_some_files_alone_is_held_against_all(lake: Lake) -> None:
     for i, header in enumerate(["dep,arr", "dep,arr", "dep,arr,on"]):
@@ -528,6 +542,7 @@ def test_csv_column_that_the_sample_shows_in_some_files_alone_is_held_against_al
         run(lake, "csv")
 
 
+@pytest.mark.seldom
 def test_all_files_are_looked_at_where_asked(lake: Lake, looks: list[int]) -> None:
     for i in range(101):
         put(lake, f"{i:03}", {"a": i} if i != 77 else {"a": i, "b": 1})

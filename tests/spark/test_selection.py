@@ -177,6 +177,7 @@ def test_files_that_match_are_read_beside_a_partition_that_does_not(lake: Lake, 
         assert lines_of(frame) == ["a.csv", "b.csv"]
 
 
+@pytest.mark.seldom
 @pytest.mark.needs("listing once")
 @pytest.mark.parametrize("recursive", [False, True])
 def test_thousand_folders_that_match_are_one_read(

@@ -37,6 +37,7 @@ def target(lake: Lake) -> Counter[str]:
     return Counter(row[0] for row in lake.spark.read.text(lake.path("copy")).collect())
 
 
+@pytest.mark.seldom
 def test_shares_read_each_file_once_and_append_to_one_target(lake: Lake) -> None:
     for number in (0, 1, 2):
         lake.put(name_in(lake, number), f"line {number}")
@@ -48,6 +49,7 @@ def test_shares_read_each_file_once_and_append_to_one_target(lake: Lake) -> None
     assert [lake.head(shard_name("copy", number)).run_number for number in (0, 1, 2)] == [1, 2, 1]
 
 
+@pytest.mark.seldom
 def test_shard_that_moves_to_a_new_task_goes_on_where_it_stands(lake: Lake) -> None:
     (moved,) = (number for number in range(64) if owners(32)[number] != owners(33)[number] and owners(33)[number] == 32)
     task = owners(32)[moved]
@@ -134,6 +136,7 @@ def test_whole_and_shards_of_one_name_are_refused(lake: Lake) -> None:
         next(lake.job("whole", shard=(0, 2)).shards())
 
 
+@pytest.mark.seldom
 def test_paused_share_reads_what_is_new_and_changes_nothing(lake: Lake) -> None:
     lake.put(name_in(lake, 0), "a")
     assert copy(lake, range(1), option="pause") == ["a"]
@@ -153,6 +156,7 @@ def read_upstream(lake: Lake, name: str, shard: Any, upstream: str, **kwargs: An
     return read
 
 
+@pytest.mark.seldom
 def test_shards_read_the_shards_of_their_upstream(lake: Lake) -> None:
     lake.put(name_in(lake, 0), "zero")
     lake.put(name_in(lake, 1), "one")

@@ -19,6 +19,7 @@ from tests.spark.lake import Lake, lines_of, rows_of
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
 
 
+@pytest.mark.seldom
 def test_positional_arguments_of_writers_are_those_of_spark(lake: Lake) -> None:
     lake.put("a.txt", "x", "y")
     with lake.job() as job:

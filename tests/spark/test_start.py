@@ -70,6 +70,7 @@ def test_bounds_are_refused_for_an_upstream(lake: Lake, bound: dict[str, Any]) -
         reader_of(job, "up", **bound).upstream("up")
 
 
+@pytest.mark.seldom
 def test_lost_store_with_create_begins_no_second_time_in_silence(lake: Lake) -> None:
     store = f"sqlite:///{lake.root.parent}/own.db?create=true"
     lake.put("a.txt", "a")

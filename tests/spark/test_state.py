@@ -10,6 +10,7 @@ from airflow_bookmarks.core.errors import MisuseError
 from tests.spark.lake import Lake, lines_of
 
 
+@pytest.mark.seldom
 def test_cursor_is_kept_with_the_rows_that_were_fetched_up_to_it(lake: Lake) -> None:
     for number in range(3):
         with lake.job() as job:

@@ -21,6 +21,7 @@ def read(lake: Lake, source: str, **kwargs: Any) -> tuple[list[tuple[str, str]],
         return frame.dtypes, sorted(map(tuple, frame.collect()), key=repr)
 
 
+@pytest.mark.seldom
 def test_header_without_rows_gives_columns_the_type_of_the_first_values(lake: Lake) -> None:
     lake.put("a.csv", "carrier,delay")
     assert read(lake, "csv")[0] == [("carrier", "string"), ("delay", "string")]

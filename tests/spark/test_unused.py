@@ -47,6 +47,7 @@ def test_contexts_that_were_used_through_a_cache_or_a_join_are_none_to_warn_of(
     assert "no output" not in caplog.text
 
 
+@pytest.mark.seldom
 @pytest.mark.needs("observations")
 def test_context_that_is_observed_is_named_where_no_action_read_it(
     lake: Lake, caplog: pytest.LogCaptureFixture
@@ -111,6 +112,7 @@ def test_unknown_choice_is_an_error(lake: Lake) -> None:
         lake.job(on_unused="fail")
 
 
+@pytest.mark.seldom
 @pytest.mark.needs("observations")
 def test_frame_that_need_not_be_known_is_not_observed(lake: Lake) -> None:
     with lake.job() as job:

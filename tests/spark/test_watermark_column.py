@@ -91,6 +91,7 @@ def test_watermarks_are_compared_as_numbers_and_not_as_text(lake: Lake) -> None:
     assert mark(lake) == "10"
 
 
+@pytest.mark.seldom
 def test_frame_that_no_action_read_leaves_the_watermark_and_says_so(
     lake: Lake, caplog: pytest.LogCaptureFixture
 ) -> None:

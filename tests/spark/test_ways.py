@@ -99,6 +99,7 @@ def test_file_that_came_after_the_frame_was_made_is_in_neither(lake: Lake, way: 
     assert lake.run() == ["b"]
 
 
+@pytest.mark.seldom
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("folder", ["raw", "raw/m=1"])
 def test_file_that_comes_when_the_session_refreshes_the_folder_of_a_cached_frame_is_read_by_the_next_run(

@@ -55,6 +55,7 @@ from tests.conftest import REGION
 from tests.lifecycle.rows import RowTables
 from tests.lifecycle.shop import FILES, Shop
 from tests.store.iam import Call, Gate, allows
+from tests.thorough import mostly_thorough
 
 pytestmark = pytest.mark.xdist_group("policies")  # each verb acts once, in one process
 
@@ -514,7 +515,8 @@ def test_no_verb_of_the_command_line_is_left_out() -> None:
     assert {name.split()[0] for name in READING | CHANGING | OWNING} == {verb.name for verb in VERBS}
 
 
-@pytest.fixture(scope="module", params=ALL)
+# What runs ask is asked of their policies by each `make test`; what people ask, by `make test-all`.
+@pytest.fixture(scope="module", params=mostly_thorough(ALL, *RUNNING, *ALONG))
 def recorded(
     request: pytest.FixtureRequest,
     gated: tuple[Gate, boto3.session.Session, DynamoTable],

@@ -21,7 +21,8 @@ _WORKER = ("tests/airflow", "tests/operators", "tests/plugin", "tests/cli/test_c
 # What an older Spark or Airflow is most likely to lack: with the rest CI would take too long for each change.
 _RUNTIME_IN_BRIEF = tuple(f"tests/spark/test_{name}.py" for name in ("chain", "features", "life", "options", "sinks"))
 _WORKER_IN_BRIEF = (
-    *(f"tests/airflow/{name}" for name in ("decorators", "hooks", "operators", "sensors", "triggers")),
+    *(f"tests/airflow/{name}" for name in ("decorators", "hooks", "sensors", "triggers")),
+    *(f"tests/airflow/operators/test_{name}.py" for name in ("change_operators", "link", "operator", "report")),
     *(f"tests/airflow/test_{name}.py" for name in ("airflow_compat", "database", "field_types", "provider_info")),
     "tests/plugin/test_contract.py",
     "tests/cli/test_cli.py",

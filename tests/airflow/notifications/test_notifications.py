@@ -96,6 +96,7 @@ def fail(world: World, message: str = "rows > 0", job: str = "copy") -> None:
 # ---- the health of the job
 
 
+@pytest.mark.seldom
 def test_each_change_of_the_health_is_told_once(world: World, watch: Watch, monkeypatch: pytest.MonkeyPatch) -> None:
     told = BookmarkNotifier(on=["health"], notify=Slack("{{ bookmark.state }}: {{ bookmark.message }}"), job="copy")
     for _ in range(COMMITS_KEPT):

@@ -424,6 +424,7 @@ class SubmitterPromises(Submitter):
         assert dag.get_task("copy").is_mapped
 
 
+@pytest.mark.seldom
 class TestLivy(SubmitterPromises):
     operator, service = BookmarkLivyOperator, stand_in.Livy
     not_waiting: ClassVar[dict[str, Any]] = {"polling_interval": 0}
@@ -460,6 +461,7 @@ class TestLivy(SubmitterPromises):
         assert len(service_at_work.started) == 1
 
 
+@pytest.mark.seldom
 class TestEmrOnEc2(SubmitterPromises):
     operator, service = BookmarkEmrAddStepsOperator, stand_in.Emr
 
@@ -533,6 +535,7 @@ class TestEmrServerless(SubmitterPromises):
         assert (summary["run_number"], len(service_at_work.started)) == ("1", 1)
 
 
+@pytest.mark.seldom
 class TestGlue(SubmitterPromises):
     operator, service = BookmarkGlueJobOperator, stand_in.Glue
     # To the provider of Airflow 3.2 a job run that was stopped is one that ended well: it is the bookmark that fails.
@@ -570,6 +573,7 @@ class TestGlue(SubmitterPromises):
         assert service_at_work.started == []
 
 
+@pytest.mark.seldom
 class TestDatabricks(SubmitterPromises):
     operator, service = BookmarkDatabricksSubmitRunOperator, stand_in.Databricks
     runtime_uri: ClassVar[str] = "dbfs:/code/airflow_bookmarks-0.1.0-py3-none-any.whl"

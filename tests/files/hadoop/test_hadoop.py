@@ -112,6 +112,7 @@ class TestMemory(FileSystemConformance):
         return MemoryGround(MemoryFileSystem(), f"memory://test/{uuid.uuid4().hex}")
 
 
+@pytest.mark.seldom
 class TestHdfs(FileSystemConformance):
     odd_names = HDFS_NAMES
 

@@ -69,6 +69,7 @@ def told(monkeypatch: pytest.MonkeyPatch, kind: str, **properties: str) -> None:
     monkeypatch.setattr(DataCatalog, "connection", lambda self, name: connection)
 
 
+@pytest.mark.seldom
 @pytest.mark.parametrize(
     ("kind", "url"),
     [
@@ -114,6 +115,7 @@ def test_connection_that_is_no_database_is_refused(run: GlueRun, monkeypatch: py
         connection_named(run, "typed")
 
 
+@pytest.mark.seldom
 def test_conf_of_a_connection_has_what_scripts_connect_by(run: GlueRun, add: Callable[..., str]) -> None:
     conf = extract_jdbc_conf(run, add(JDBC_CONNECTION_URL=URL, USERNAME="etl", PASSWORD="pass"))
     assert {name: conf[name] for name in ("user", "password", "vendor", "url", "fullUrl")} == {

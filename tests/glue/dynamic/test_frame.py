@@ -21,6 +21,7 @@ from airflow_bookmarks.glue.dynamic.types import (
 from tests.glue.dynamic.frames import frame_of, held, tree
 
 
+@pytest.mark.seldom
 def test_frame_of_a_dataframe_has_its_rows_and_gives_them_back(shared_spark: SparkSession) -> None:
     rows = shared_spark.createDataFrame([(1, "a", None)], "id long, `a.b` string, s struct<x: int>")
 
@@ -39,6 +40,7 @@ def test_what_is_no_dataframe_makes_no_frame() -> None:
         DynamicFrame(object(), None, "jdf")  # type: ignore[arg-type]
 
 
+@pytest.mark.seldom
 def test_choices_outlive_what_is_done_to_their_rows(shared_spark: SparkSession) -> None:
     frame = frame_of(shared_spark, '{"x": 1, "l": [{"y": 1}, {"y": "a"}]}', '{"x": "b"}')
     rows = frame.df
@@ -75,6 +77,7 @@ def test_union_has_all_rows_and_choices_where_types_differ(shared_spark: SparkSe
         first.union(second.toDF())  # type: ignore[arg-type]
 
 
+@pytest.mark.seldom
 def test_union_with_rows_of_wider_types_keeps_them(shared_spark: SparkSession) -> None:
     mixed = frame_of(shared_spark, '{"a": 1, "l": []}', '{"a": "b"}')
     wide = DynamicFrame.fromDF(shared_spark.sql("SELECT 5000000000 AS a, CAST(NULL AS VOID) AS l"), None)

@@ -105,6 +105,7 @@ def test_dropped_and_failed_records_are_counted_and_shown(spark: SparkSession) -
     assert shown.error.dynamicRecord.id == 2
 
 
+@pytest.mark.seldom
 def test_function_runs_once_whatever_is_asked_of_its_frame(spark: SparkSession) -> None:
     calls = spark.sparkContext.accumulator(0)
     source = DynamicFrame.fromDF(spark.range(4), None)

@@ -38,6 +38,7 @@ def read(table: str, **more: Any) -> dict[str, Any]:
     return {"connection_type": "dynamodb", "connection_options": options, "transformation_ctx": "items"}
 
 
+@pytest.mark.seldom
 def test_all_items_are_read_in_each_run(script: Script, table: str, caplog: pytest.LogCaptureFixture) -> None:
     def body(context: Any) -> list[tuple[Any, ...]]:
         frame = context.create_dynamic_frame.from_options(**read(table)).toDF()

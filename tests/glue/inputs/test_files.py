@@ -32,6 +32,7 @@ def test_csv_without_a_header_has_columns_by_number_and_all_are_text(script: Scr
     assert rows_of(frame) == [("1", "x"), ("2", None)]
 
 
+@pytest.mark.seldom
 def test_only_new_files_are_read_and_an_empty_increment_has_no_columns(script: Script) -> None:
     read = csv(script, withHeader=True)
     script.put("raw/a.csv", "n,name", "1,x")
@@ -52,6 +53,7 @@ def test_empty_increment_has_its_columns_where_the_conf_says_so(script: Script) 
     assert frame.toDF().columns == ["n", "name"]
 
 
+@pytest.mark.seldom
 def test_file_that_is_overwritten_is_read_again(script: Script) -> None:
     script.put("raw/a.csv", "1")
     script.rows(**csv(script))
@@ -59,6 +61,7 @@ def test_file_that_is_overwritten_is_read_again(script: Script) -> None:
     assert script.rows(**csv(script)) == [("2",)]
 
 
+@pytest.mark.seldom
 @pytest.mark.parametrize("option", ["disable", "pause"])
 def test_disable_and_pause_move_nothing(script: Script, option: str) -> None:
     script.put("raw/a.csv", "1")
@@ -196,6 +199,7 @@ def test_options_with_a_wrong_value_are_errors_before_anything_is_read(
         script.rows(**csv(script, options))
 
 
+@pytest.mark.seldom
 def test_bound_reads_a_part_and_later_runs_the_rest(script: Script) -> None:
     for number in range(3):
         script.put(f"raw/{number}.csv", str(number))
@@ -203,6 +207,7 @@ def test_bound_reads_a_part_and_later_runs_the_rest(script: Script) -> None:
     assert [script.rows(**read) for _ in range(3)] == [[("0",), ("1",)], [("2",)], []]
 
 
+@pytest.mark.seldom
 def test_size_bounds_a_run_as_well(script: Script) -> None:
     for number in range(2):
         script.put(f"raw/{number}.csv", str(number))
@@ -210,6 +215,7 @@ def test_size_bounds_a_run_as_well(script: Script) -> None:
     assert [script.rows(**read) for _ in range(3)] == [[("0",)], [("1",)], []]
 
 
+@pytest.mark.seldom
 def test_files_within_the_band_are_read_a_few_at_a_time_and_none_is_lost(script: Script) -> None:
     now = time.time()
     for number in range(5):
@@ -261,6 +267,7 @@ def test_partition_columns_are_text_as_folders_spell_them(script: Script) -> Non
     assert script.rows(**csv(script)) == [("1", "01"), ("2", "02")]
 
 
+@pytest.mark.seldom
 @pytest.mark.parametrize("predicate", ["month = '02'", "month >= date_format(date '2024-02-01', 'MM')"])
 def test_predicate_on_folders_may_use_functions_and_what_it_leaves_out_is_read_later(
     script: Script, predicate: str
@@ -347,6 +354,7 @@ def test_folder_that_is_not_there_is_an_error_and_leaves_no_context(script: Scri
     assert script.rows(**csv(script)) == [("1",)]
 
 
+@pytest.mark.seldom
 def test_folder_that_went_after_it_was_read_counts_as_empty(script: Script, caplog: pytest.LogCaptureFixture) -> None:
     path = script.put("raw/a.csv", "1")
     script.rows(**csv(script))
@@ -358,6 +366,7 @@ def test_folder_that_went_after_it_was_read_counts_as_empty(script: Script, capl
     assert script.rows(**csv(script)) == [("2",)]
 
 
+@pytest.mark.seldom
 def test_folder_of_another_day_under_one_context_is_read_and_told(
     script: Script, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -368,6 +377,7 @@ def test_folder_of_another_day_under_one_context_is_read_and_told(
     assert "its bookmark goes on" in caplog.text
 
 
+@pytest.mark.seldom
 def test_partitions_are_told_in_the_lines_of_glue(script: Script, caplog: pytest.LogCaptureFixture) -> None:
     for number in range(3):
         script.put(f"raw/{number}.csv", str(number))

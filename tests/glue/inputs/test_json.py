@@ -44,6 +44,7 @@ def test_records_of_a_text_are_told_apart(script: Script, text: str, path: tuple
     ]
 
 
+@pytest.mark.seldom
 def test_lines_of_several_records_stand_among_lines_of_one(script: Script) -> None:
     script.put("raw/a.json", '{"n": 1}', '{"n": 2}{"n": "three"} {"n": 4', '[{"n": 5}, 6]', '{"n": 7')
 
@@ -55,6 +56,7 @@ def test_lines_of_several_records_stand_among_lines_of_one(script: Script) -> No
     assert script.run(told) == (4, ["1", "2", "5", "three"], 3)
 
 
+@pytest.mark.seldom
 @pytest.mark.parametrize(
     "behind",
     ["xyz", ',{"n": 2}', ',"n": 2}', '"n": 2}', "5", '{"n": 2', "]"],
@@ -76,6 +78,7 @@ def test_empty_object_is_a_record(script: Script) -> None:
     assert sorted(script.rows(**json(script)), key=str) == [(1,), (None,), (None,)]
 
 
+@pytest.mark.seldom
 def test_lines_of_an_array_end_with_a_comma(script: Script) -> None:
     script.put("raw/a.json", "[", '{"n": 1},', '{"n": 2} , ', '{"n": 3}', "]")
 
@@ -86,6 +89,7 @@ def test_lines_of_an_array_end_with_a_comma(script: Script) -> None:
     assert script.run(told) == ([1, 2, 3], 2)
 
 
+@pytest.mark.seldom
 def test_lines_are_records_and_only_new_files_are_read(script: Script) -> None:
     script.put("raw/a.json", '{"n": 1}', '{"n": 2}', "")
     assert script.rows(**json(script)) == [(1,), (2,)]
@@ -93,6 +97,7 @@ def test_lines_are_records_and_only_new_files_are_read(script: Script) -> None:
     assert [script.rows(**json(script)), script.rows(**json(script))] == [[(3,)], []]
 
 
+@pytest.mark.seldom
 @pytest.mark.parametrize("option", ["disable", "pause"])
 def test_runs_that_move_nothing_read_all_of_it_again(script: Script, option: str) -> None:
     script.put("raw/a.json", '{"n": 1}')
@@ -100,17 +105,20 @@ def test_runs_that_move_nothing_read_all_of_it_again(script: Script, option: str
         assert script.rows(option, **json(script)) == [(1,)]
 
 
+@pytest.mark.seldom
 def test_documents_over_several_lines_are_read_with_multiline(script: Script) -> None:
     script.put("raw/a.json", "[", ' {"n": 1},', ' {"n": 2}', "]")
     script.put("raw/b.json", "{", '  "n": 3', "}", "{", '  "n": 4', "}")
     assert script.rows(**json(script, multiline=True)) == [(1,), (2,), (3,), (4,)]
 
 
+@pytest.mark.seldom
 def test_path_leads_to_the_array_of_records(script: Script) -> None:
     script.put("raw/a.json", '{"id": 7, "orders": {"list": [{"n": 1}, {"n": 2}]}}')
     assert script.rows(**json(script, jsonPath="$.orders.list[*]")) == [(1,), (2,)]
 
 
+@pytest.mark.seldom
 def test_documents_that_are_no_json_are_error_records_where_a_path_leads_into_them(script: Script) -> None:
     texts = ['{"list": [{"n": 1}]}', '{"list": [{"n": 2}, {"n"', '{"other": 3}', '{"list": null}', "torn"]
     for number, text in enumerate(texts):
@@ -156,6 +164,7 @@ def test_value_of_a_partition_is_taken_in_place_of_a_field(script: Script, caplo
     assert "file names: dt." in caplog.text
 
 
+@pytest.mark.seldom
 def test_value_of_a_partition_of_a_catalog_is_taken_in_place_of_a_field(script: Script, tables: Tables) -> None:
     tables.add("orders", script.path("raw"), {"n": "int"}, serde="json", keys={"dt": "date"})
     script.put("raw/dt=2024-01-01/a.json", '{"n": 1, "dt": "other"}')
@@ -170,6 +179,7 @@ def test_partition_called_as_the_text_that_is_parsed_is_an_error(script: Script)
         script.rows(**json(script))
 
 
+@pytest.mark.seldom
 def test_types_of_an_empty_increment_are_those_of_the_last_run(script: Script) -> None:
     script.spark.conf.set("spark.bookmarks.glue.empty_columns", "true")
     script.put("raw/a.json", '{"n": 1, "x": {"y": "z"}}')

@@ -39,6 +39,7 @@ def test_partitions_are_read_where_the_catalog_says_with_its_values_and_types(sc
     assert script.table_rows(**of(orders)) == []
 
 
+@pytest.mark.seldom
 def test_new_partition_is_read_whole_however_old_its_files(script: Script, orders: Tables) -> None:
     script.put("late/c.csv", "3,z")
     script.table_rows(**of(orders))
@@ -46,6 +47,7 @@ def test_new_partition_is_read_whole_however_old_its_files(script: Script, order
     assert script.table_rows(**of(orders)) == [(3, "z", date(2024, 1, 3), 0)]
 
 
+@pytest.mark.seldom
 @pytest.mark.parametrize("predicate", ["", "day = '2024-01-01'"])
 def test_look_without_spark_never_says_that_no_partition_is_new(script: Script, orders: Tables, predicate: str) -> None:
     script.table_rows(**of(orders, push_down_predicate=predicate))
@@ -93,6 +95,7 @@ def test_value_that_does_not_fit_its_type_is_an_error_that_names_it(script: Scri
         script.table_rows(**of(orders))
 
 
+@pytest.mark.seldom
 def test_null_of_hive_is_null(script: Script, tables: Tables) -> None:
     tables.add("orders", script.path("o"), {"n": "int"}, keys={"day": "date"}, parameters={"classification": "csv"})
     script.put("o/x/a.csv", "1")
@@ -100,6 +103,7 @@ def test_null_of_hive_is_null(script: Script, tables: Tables) -> None:
     assert script.table_rows(**of(tables)) == [(1, None)]
 
 
+@pytest.mark.seldom
 def test_empty_missing_and_unplaced_partitions_are_skipped_and_counted(
     script: Script, orders: Tables, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -116,6 +120,7 @@ def test_empty_missing_and_unplaced_partitions_are_skipped_and_counted(
     ]
 
 
+@pytest.mark.seldom
 def test_table_of_many_partitions_is_listed_page_by_page(script: Script, tables: Tables) -> None:
     tables.add("orders", script.path("o"), {"n": "int"}, keys={"p": "int"}, parameters={"classification": "csv"})
     for number in range(120):
@@ -136,6 +141,7 @@ def test_columns_of_csv_have_the_names_and_types_of_the_table_and_its_header_is_
     assert [tuple(map(str, row)) for row in frame.collect()] == [("1", "2.50", "a;b")]
 
 
+@pytest.mark.seldom
 @pytest.mark.parametrize("serde", ["parquet", "orc"])
 def test_columnar_tables_have_the_types_of_their_files(script: Script, tables: Tables, serde: str) -> None:
     script.spark.createDataFrame([(1, 0.5)], "n long, x double").write.format(serde).save(script.path("o/p"))
@@ -151,6 +157,7 @@ def test_format_is_the_classification_where_no_serde_says_it(script: Script, tab
     assert script.table_rows(**of(tables)) == [(1,)]
 
 
+@pytest.mark.seldom
 def test_parameters_of_the_table_count_as_options(script: Script, tables: Tables) -> None:
     parameters = {"classification": "csv", "boundedFiles": "1", "exclusions": '["**.bak"]', "groupFiles": "inPartition"}
     tables.add("orders", script.path("o"), {"n": "int"}, parameters=parameters)
@@ -161,6 +168,7 @@ def test_parameters_of_the_table_count_as_options(script: Script, tables: Tables
     assert len(script.table_rows(**of(tables), additional_options={"boundedFiles": "2"})) == 2
 
 
+@pytest.mark.seldom
 def test_keys_and_name_space_and_unknown_arguments_are_taken(
     script: Script, orders: Tables, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -50,6 +50,7 @@ def consumed(script: Script) -> list[tuple[Any, ...]]:
         return sorted(map(tuple, job.read("orders").upstream("orders").collect()))
 
 
+@pytest.mark.seldom
 @STAGED_AND_DIRECT
 def test_texts_keep_their_spaces_and_quotes(script: Script, option: str) -> None:
     with run_of(script, option):
@@ -58,6 +59,7 @@ def test_texts_keep_their_spaces_and_quotes(script: Script, option: str) -> None
     assert text(script) == "a,b\n  x ,'it''s'\n'',\n"
 
 
+@pytest.mark.seldom
 @STAGED_AND_DIRECT
 @pytest.mark.parametrize("format", ["csv", "json"])
 def test_times_keep_their_microseconds(script: Script, option: str, format: str) -> None:
@@ -80,6 +82,7 @@ def test_null_in_the_only_column_is_a_row_of_empty_text(script: Script, option: 
     assert text(script) == 'a\nx\n""\n""\n""""""\n'
 
 
+@pytest.mark.seldom
 def test_consumer_reads_each_row_of_an_only_column(script: Script) -> None:
     with run_of(script, "job-bookmark-enable"):
         write(script, [("x",), (None,), ("",), ('""',)], "a string")
@@ -87,6 +90,7 @@ def test_consumer_reads_each_row_of_an_only_column(script: Script) -> None:
     assert consumed(script) == [("",), ("",), ('""',), ("x",)]
 
 
+@pytest.mark.seldom
 @STAGED_AND_DIRECT
 def test_null_in_the_only_column_of_numbers_stays_null(script: Script, option: str) -> None:
     with run_of(script, option):
@@ -100,6 +104,7 @@ def test_null_in_the_only_column_of_numbers_stays_null(script: Script, option: s
 # ---- without quotes
 
 
+@pytest.mark.seldom
 @STAGED_AND_DIRECT
 def test_without_quotes_values_are_written_as_they_are(script: Script, option: str) -> None:
     rows = [("#1", ' say "hi" ', 1), ("", None, None), ("a,b", "it's \\", -1)]
@@ -141,6 +146,7 @@ def test_without_quotes_a_name_that_breaks_the_header_is_an_error(script: Script
     assert text(script) == "1|2\n"
 
 
+@pytest.mark.seldom
 def test_consumer_reads_rows_without_quotes(script: Script) -> None:
     rows = [("#1", ' say "hi" '), ("b", None)]
     with run_of(script, "job-bookmark-enable"):

@@ -79,6 +79,7 @@ def test_files_of_other_programs_stay(script: Script, format: str) -> None:
     assert contents(script) == before
 
 
+@pytest.mark.seldom
 def test_row_that_looks_like_a_header_stays(script: Script) -> None:
     write(script, [(1, "a")], "csv", writeHeader=False)
     put(script, f"{SPARKS_NAME}.csv", b"id,other\n")
@@ -90,6 +91,7 @@ def test_row_that_looks_like_a_header_stays(script: Script) -> None:
     assert contents(script) == before
 
 
+@pytest.mark.seldom
 @pytest.mark.needs("xml")
 def test_rows_under_another_tag_stay(script: Script) -> None:
     write(script, [(1, "a")], "xml", rowTag="order")
@@ -108,6 +110,7 @@ def test_old_file_stays(script: Script) -> None:
     assert set(contents(script)) == {f"{SPARKS_NAME}.json"}
 
 
+@pytest.mark.seldom
 @pytest.mark.parametrize("ignores", ["true", "false"])
 def test_damaged_file_stays_and_fails_no_write(script: Script, caplog: pytest.LogCaptureFixture, ignores: str) -> None:
     script.spark.conf.set("spark.sql.files.ignoreCorruptFiles", ignores)
@@ -128,6 +131,7 @@ def test_at_most_one_file_goes(script: Script) -> None:
     assert set(contents(script)) == {f"{SPARKS_NAME}.json"}
 
 
+@pytest.mark.seldom
 def test_many_files_are_looked_at_by_one_job(script: Script) -> None:
     for number in range(40):
         name = SPARKS_NAME.replace("01234567", f"{number:08x}")

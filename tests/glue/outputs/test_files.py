@@ -30,6 +30,7 @@ def write(script: Script, rows: list[Any] = ROWS, schema: Any = SCHEMA, **kwargs
     return write_options(script.run, script.frame(rows, schema), connection_options=options, **given)
 
 
+@pytest.mark.seldom
 def test_rows_are_there_after_the_commit(script: Script) -> None:
     script.begin()
     write(script, transformation_ctx="sink")
@@ -40,6 +41,7 @@ def test_rows_are_there_after_the_commit(script: Script) -> None:
     assert script.seen(script.root / "out") == ROWS
 
 
+@pytest.mark.seldom
 @pytest.mark.parametrize("option", ["job-bookmark-pause", "job-bookmark-disable", None])
 def test_rows_of_other_runs_are_there_at_once(script: Script, option: str | None) -> None:
     if option is not None:
@@ -49,6 +51,7 @@ def test_rows_of_other_runs_are_there_at_once(script: Script, option: str | None
     assert script.seen(script.root / "out") == ROWS
 
 
+@pytest.mark.seldom
 def test_direct_writes_are_there_at_once_with_a_warning(script: Script, caplog: pytest.LogCaptureFixture) -> None:
     script.spark.conf.set("spark.bookmarks.glue.writes", "direct")
     forget_runs()  # a run takes its settings when it is made
@@ -60,6 +63,7 @@ def test_direct_writes_are_there_at_once_with_a_warning(script: Script, caplog: 
     assert "at least once" in caplog.text
 
 
+@pytest.mark.seldom
 def test_partition_keys_become_folders(script: Script) -> None:
     script.begin()
     write(script, connection_options={"partitionKeys": ["name"]})
@@ -68,6 +72,7 @@ def test_partition_keys_become_folders(script: Script) -> None:
     assert (script.root / "out" / "name=a").is_dir()
 
 
+@pytest.mark.seldom
 def test_two_writes_to_one_path_are_two_outputs(script: Script) -> None:
     script.begin()
     write(script, transformation_ctx="sink")
@@ -77,6 +82,7 @@ def test_two_writes_to_one_path_are_two_outputs(script: Script) -> None:
     assert script.seen(script.root / "out") == [*ROWS, (3, "c")]
 
 
+@pytest.mark.seldom
 def test_one_ctx_for_two_paths_is_two_outputs(script: Script) -> None:
     script.begin()
     for name in ("one", "two"):
@@ -86,6 +92,7 @@ def test_one_ctx_for_two_paths_is_two_outputs(script: Script) -> None:
     assert script.seen(script.root / "one") == script.seen(script.root / "two") == ROWS
 
 
+@pytest.mark.seldom
 @pytest.mark.parametrize("format", ["parquet", "glueparquet"])
 def test_frame_without_rows_writes_no_file(script: Script, format: str) -> None:
     script.begin()
@@ -97,6 +104,7 @@ def test_frame_without_rows_writes_no_file(script: Script, format: str) -> None:
     assert script.seen(script.root / "other") == [(7, "g")]
 
 
+@pytest.mark.seldom
 @pytest.mark.parametrize("format", ["parquet", "glueparquet", "csv", "json"])
 def test_frame_without_rows_leaves_no_file_in_a_direct_write(script: Script, format: str) -> None:
     write(script, format=format, connection_options={"path": str(script.root / "full")})
@@ -115,6 +123,7 @@ def test_frame_without_columns_writes_nothing(script: Script) -> None:
     assert not (script.root / "out").exists()
 
 
+@pytest.mark.seldom
 def test_rows_from_nowhere_are_published_by_a_run_with_nothing_new(script: Script) -> None:
     raw = script.root / "raw"
     raw.mkdir()
@@ -141,6 +150,7 @@ def test_csv_has_a_header_and_what_the_script_says(script: Script) -> None:
     assert lines == {"id;name", '1;"say ""hi"""', '2;"a;b"'}
 
 
+@pytest.mark.seldom
 def test_csv_without_header_and_quotes(script: Script) -> None:
     write(script, [(1, "a")], format="csv", format_options={"writeHeader": "false", "quoteChar": -1})
 
@@ -161,6 +171,7 @@ def test_unknown_compression_is_an_error(script: Script) -> None:
         write(script, format="glueparquet", format_options={"compression": "rar"})
 
 
+@pytest.mark.seldom
 def test_unknown_option_is_named_once(script: Script, caplog: pytest.LogCaptureFixture) -> None:
     for _ in range(2):
         write(script, connection_options={"colour": "red"})
@@ -176,6 +187,7 @@ def test_what_is_out_of_reach_is_refused(script: Script, kind: str, format: str 
         write(script, connection_type=kind, format=format)
 
 
+@pytest.mark.seldom
 @pytest.mark.parametrize("option", ["job-bookmark-enable", "job-bookmark-disable"])
 def test_column_of_nulls_keeps_its_place_in_csv(script: Script, option: str) -> None:
     out = script.root / "out"
@@ -196,6 +208,7 @@ def test_column_of_nulls_keeps_its_place_in_csv(script: Script, option: str) -> 
     assert [tuple(row) for row in found] == [(0, "x", 7), (1, None, 7)]
 
 
+@pytest.mark.seldom
 def test_column_of_nulls_is_left_out_of_parquet(script: Script) -> None:
     frame = script.spark.createDataFrame([(1,)], "id int")
     frame = frame.withColumn("nothing", F.lit(None)).withColumn("deep", F.struct(F.lit(1).alias("x"), F.lit(None)))
@@ -213,6 +226,7 @@ def test_column_of_nulls_is_left_out_of_parquet(script: Script) -> None:
     assert read.schema.simpleString() == "struct<id:int,deep:struct<x:int>>"
 
 
+@pytest.mark.seldom
 def test_type_that_changes_between_runs_is_an_error_of_glueparquet(script: Script) -> None:
     script.begin()
     write(script, format="glueparquet", transformation_ctx="sink")
@@ -256,6 +270,7 @@ def test_choice_is_the_value_that_it_holds_in_json(script: Script) -> None:
     assert sorted(lines, key=lambda line: line["id"]) == [{"id": 1, "v": 7}, {"id": 2, "v": "x"}]
 
 
+@pytest.mark.seldom
 def test_choice_is_a_struct_in_parquet(script: Script) -> None:
     path = script.root / "out"
     write_options(
@@ -309,6 +324,7 @@ def test_unknown_partition_key_is_an_error(script: Script) -> None:
         write(script, connection_options={"partitionKeys": ["day"]})
 
 
+@pytest.mark.seldom
 def test_collection_is_written_by_the_names_of_its_frames(script: Script, tmp_path: Path) -> None:
     frames = {"a": script.frame(ROWS, SCHEMA), "b": script.frame([(3, "c")], SCHEMA)}
     sink = script.context.getSink("s3", path=str(tmp_path / "all"))

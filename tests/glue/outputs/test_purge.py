@@ -89,6 +89,7 @@ def test_young_files_stay(script: Script, out: Path) -> None:
     assert names(out) == []
 
 
+@pytest.mark.seldom
 def test_purge_and_rewrite_of_todays_partition_in_one_run(script: Script, out: Path) -> None:
     day = out / "day=1"
     for rows in ([(1,)], [(2,), (3,)]):
@@ -106,6 +107,7 @@ def test_purge_and_rewrite_of_todays_partition_in_one_run(script: Script, out: P
     assert [row[0] for row in script.seen(out)] == [2, 3]
 
 
+@pytest.mark.seldom
 def test_purge_and_rewrite_of_one_folder_in_one_run(script: Script, out: Path) -> None:
     for rows in ([(1,)], [(2,)]):
         script.begin()
@@ -137,6 +139,7 @@ def test_folder_that_is_read_whole_is_rewritten_in_place(script: Script, out: Pa
     assert ([row[0] for row in rows], "a.csv" in names(out)) == (["1", "2"], False)
 
 
+@pytest.mark.seldom
 def test_replay_of_a_run_with_a_purge_makes_its_output_again(script: Script, out: Path) -> None:
     def body() -> None:
         purge_s3_path(script.run, str(out), NOW)
@@ -172,6 +175,7 @@ def test_run_that_does_not_commit_purges_nothing(script: Script, out: Path) -> N
     assert names(out) == ["a.txt"]
 
 
+@pytest.mark.seldom
 def test_purge_aside_is_known_to_consumers(script: Script, out: Path, store: BookmarkStore) -> None:
     script.begin()
     options = {"path": str(out)}
@@ -211,6 +215,7 @@ def test_manifest_names_what_is_gone_once_it_is(script: Script, out: Path) -> No
     assert (manifest / "Failed.csv").read_text() == ""
 
 
+@pytest.mark.seldom
 @pytest.mark.parametrize("option", ["job-bookmark-enable", None])
 def test_manifest_of_a_table_names_the_files_of_all_its_partitions(
     script: Script, out: Path, option: str | None

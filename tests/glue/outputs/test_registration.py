@@ -60,6 +60,7 @@ def sink(script: Script, catalog: DataCatalog, rows: list[Any], schema: str = SC
     sink.writeFrame(script.frame(rows, schema))
 
 
+@pytest.mark.seldom
 @pytest.mark.parametrize("option", ["job-bookmark-enable", "job-bookmark-disable"])
 def test_table_and_partitions_are_there_once_the_rows_are(script: Script, catalog: DataCatalog, option: str) -> None:
     script.begin(option)
@@ -100,6 +101,7 @@ def test_publish_that_is_repeated_leaves_the_table_as_it_is(catalog: DataCatalog
     assert catalog.columns() == [("id", "int")]
 
 
+@pytest.mark.seldom
 def test_write_to_a_table_of_the_catalog_goes_to_its_folder_in_its_format(script: Script, catalog: DataCatalog) -> None:
     script.begin()
     sink(script, catalog, [(1, "a", "1")])
@@ -118,6 +120,7 @@ def test_write_to_a_table_of_the_catalog_goes_to_its_folder_in_its_format(script
     assert catalog.partitions() == [["1"], ["2"]]
 
 
+@pytest.mark.seldom
 def test_purge_of_a_table_takes_the_partitions_that_are_admitted(script: Script, catalog: DataCatalog) -> None:
     script.begin()
     sink(script, catalog, [(1, "a", "1"), (2, "b", "2")])

@@ -30,17 +30,20 @@ def test_column_that_both_have_gets_a_dot(shared_spark: SparkSession) -> None:
     assert rows_of(joined) == [(1, "a", 1, "b")]
 
 
+@pytest.mark.seldom
 def test_keys_pair_by_position_and_null_equals_nothing(shared_spark: SparkSession) -> None:
     left = frame_of(shared_spark, [(1, 2), (2, 1), (None, 5)], "a int, b int")
     right = frame_of(shared_spark, [(1, 2), (None, 5)], "c int, d int")
     assert rows_of(left.join(["a", "b"], ["c", "d"], right)) == [(1, 2, 1, 2)]
 
 
+@pytest.mark.seldom
 def test_frame_joins_itself(shared_spark: SparkSession) -> None:
     frame = frame_of(shared_spark, [(1, 2), (2, 1)], "a int, b int")
     assert sorted(rows_of(frame.join("a", "b", frame))) == [(1, 2, 2, 1), (2, 1, 1, 2)]
 
 
+@pytest.mark.seldom
 def test_keys_of_other_types_and_choices_compare_by_text(shared_spark: SparkSession) -> None:
     right = frame_of(shared_spark, [("10", "ten"), ("x7", "seven"), ("0x", "none")], "key string, word string")
     joined = codes(shared_spark).join("code", "key", right)
@@ -50,6 +53,7 @@ def test_keys_of_other_types_and_choices_compare_by_text(shared_spark: SparkSess
     assert [row["word"] for row in dicts_of(numbers.join("n", "key", right))] == ["ten"]
 
 
+@pytest.mark.seldom
 def test_key_may_be_a_path(shared_spark: SparkSession) -> None:
     left = frame_of(shared_spark, [((1,),)], "a struct<b: int>")
     right = frame_of(shared_spark, [(1, "x")], "k int, v string")
@@ -72,6 +76,7 @@ def test_keys_that_say_nothing_clear_are_refused(
         frame.join("id", "id", frame.toDF())
 
 
+@pytest.mark.seldom
 def test_example_of_aws_merges_by_primary_key(shared_spark: SparkSession) -> None:
     contacts = frame_of(
         shared_spark,
@@ -90,6 +95,7 @@ def test_example_of_aws_merges_by_primary_key(shared_spark: SparkSession) -> Non
     ]
 
 
+@pytest.mark.seldom
 def test_staged_rows_replace_rows_with_equal_keys(shared_spark: SparkSession) -> None:
     source = frame_of(
         shared_spark, [(1, "old"), (2, "kept"), (2, "kept twice"), (None, "no key")], "id int, value string"
@@ -109,6 +115,7 @@ def test_staged_rows_replace_rows_with_equal_keys(shared_spark: SparkSession) ->
     ]
 
 
+@pytest.mark.seldom
 def test_merge_of_keys_in_another_order_and_of_another_schema(shared_spark: SparkSession) -> None:
     source = frame_of(shared_spark, [(1, "a", 1.5), (2, "b", 2.5)], "id int, kind string, price double")
     stage = frame_of(shared_spark, [("a", 1, "note"), ("c", 9, "new")], "kind string, id int, comment string")

@@ -112,6 +112,7 @@ def test_path_that_is_the_name_of_another_field_is_free_once_that_is_renamed(sha
     assert tree(frame.unnest()) == ["|-- other: int", "|-- a.b: int"]
 
 
+@pytest.mark.seldom
 def test_path_within_an_array_that_is_the_name_of_another_field_is_an_error(shared_spark: SparkSession) -> None:
     frame = frame_of(shared_spark, [([(1, (2,))],)], "x array<struct<`a.b`: int, a: struct<b: int>>>")
     with pytest.raises(FieldPathError, match=r"relationalize: parts of 'x' become a column 'x\.val\.a\.b'"):

@@ -17,6 +17,7 @@ def nothing(spark: SparkSession) -> DynamicFrame:
     return DynamicFrame.of(spark.createDataFrame([], ""), GlueContext(spark), "nothing", is_nothing_new=True)
 
 
+@pytest.mark.seldom
 @pytest.mark.parametrize(
     "transform",
     [
@@ -40,6 +41,7 @@ def test_each_transform_takes_it(shared_spark: SparkSession, transform: Callable
     assert (made.count(), made.toDF().columns) == (0, [])
 
 
+@pytest.mark.seldom
 def test_what_is_joined_or_merged_with_nothing(shared_spark: SparkSession) -> None:
     frame = frame_of(shared_spark, [(1, "a")], "id int, name string")
     assert frame.join("id", "id", nothing(shared_spark)).count() == 0

@@ -32,6 +32,7 @@ def merge_address(rec: Any) -> Any:
     return rec
 
 
+@pytest.mark.seldom
 def test_example_of_aws_merges_fields_into_a_struct(shared_spark: SparkSession) -> None:
     mapped = frame_of(shared_spark, PROVIDER_ROWS, PROVIDERS).map(f=merge_address)
     assert sorted(tree(mapped)) == sorted(
@@ -52,6 +53,7 @@ def test_example_of_aws_merges_fields_into_a_struct(shared_spark: SparkSession) 
     }
 
 
+@pytest.mark.seldom
 def test_record_that_becomes_none_is_dropped_and_counted(shared_spark: SparkSession) -> None:
     frame = frame_of(shared_spark, [(1,), (2,), (3,)], "id int")
     mapped = Map.apply(frame=frame, f=lambda rec: rec if rec["id"] != 2 else None, transformation_ctx="drops_two")
@@ -60,6 +62,7 @@ def test_record_that_becomes_none_is_dropped_and_counted(shared_spark: SparkSess
     assert current_run(shared_spark).counts[("dropped records", "drops_two")] == 1
 
 
+@pytest.mark.seldom
 def test_fields_are_attributes_as_well(shared_spark: SparkSession) -> None:
     def moved(rec: Any) -> Any:
         rec.state = rec.location.state if rec.location else None
@@ -70,6 +73,7 @@ def test_fields_are_attributes_as_well(shared_spark: SparkSession) -> None:
     assert sorted(row["state"] or "" for row in dicts_of(mapped)) == ["", "AK", "NE", "NY", "WY"]
 
 
+@pytest.mark.seldom
 def test_choice_is_the_value_that_it_holds(shared_spark: SparkSession) -> None:
     mapped = codes(shared_spark).map(lambda rec: {"kind": type(rec["code"]).__name__})
     assert sorted(row["kind"] for row in dicts_of(mapped)) == ["NoneType", "int", "str", "str"]
@@ -132,6 +136,7 @@ def test_example_of_aws_filters_by_a_lambda(shared_spark: SparkSession) -> None:
     assert [row[3] for row in rows_of(kept)] == ["10005"]
 
 
+@pytest.mark.seldom
 @pytest.mark.parametrize("error", [KeyError, ValueError, TypeError])
 def test_what_a_record_lacks_counts_as_false(shared_spark: SparkSession, error: type[Exception]) -> None:
     def asks(rec: Any) -> bool:
@@ -151,12 +156,14 @@ def test_filter_changes_no_type(shared_spark: SparkSession) -> None:
     assert tree(Filter.apply(frame, lambda rec: True)) == tree(frame)
 
 
+@pytest.mark.seldom
 def test_records_of_another_kind_are_errors(shared_spark: SparkSession) -> None:
     mapped = frame_of(shared_spark, [(1,), (2,)], "id int").map(lambda rec: rec if rec["id"] == 1 else [rec])
     assert (mapped.count(), mapped.errorsCount()) == (1, 1)
     assert "returned list" in mapped.errorsAsDynamicFrame().toDF().collect()[0]["error"]["msg"]
 
 
+@pytest.mark.seldom
 def test_value_that_no_column_holds_makes_an_error_record(shared_spark: SparkSession) -> None:
     mapped = frame_of(shared_spark, [(1,), (2,)], "id int").map(
         lambda rec: {"id": object()} if rec["id"] == 1 else {"id": 2}
@@ -174,6 +181,7 @@ _VALUES: list[Any] = [
 ]
 
 
+@pytest.mark.seldom
 def test_fields_keep_their_types_whatever_their_values(shared_spark: SparkSession) -> None:
     frame = frame_of(shared_spark, _VALUES, _KINDS)
     mapped = frame.map(lambda rec: rec)
@@ -182,12 +190,14 @@ def test_fields_keep_their_types_whatever_their_values(shared_spark: SparkSessio
     assert tree(mapped.map(lambda rec: {**rec, "id": None, "new": None})) == [*tree(mapped), "|-- new: null"]
 
 
+@pytest.mark.seldom
 def test_field_gets_the_type_of_values_that_no_longer_fit(shared_spark: SparkSession) -> None:
     frame = frame_of(shared_spark, _VALUES, _KINDS).select_fields(["id", "price", "name"])
     mapped = frame.map(lambda rec: {"id": str(rec["id"]), "price": Decimal("1234.567"), "name": 1 << 40})
     assert tree(mapped) == ["|-- id: string", "|-- price: decimal(7,3)", "|-- name: long"]
 
 
+@pytest.mark.seldom
 def test_partitions_are_made_anew_as_a_whole(shared_spark: SparkSession) -> None:
     def summed(number: int, records: Iterable[Any]) -> Iterable[Any]:
         yield {"part": number, "sum": sum(rec["id"] for rec in records)}
@@ -197,6 +207,7 @@ def test_partitions_are_made_anew_as_a_whole(shared_spark: SparkSession) -> None
     assert dicts_of(frame.mapPartitions(lambda records: summed(7, records))) == [{"part": 7, "sum": 6}]
 
 
+@pytest.mark.seldom
 def test_map_evaluates_its_function_once_for_each_record(shared_spark: SparkSession) -> None:
     calls = shared_spark.sparkContext.accumulator(0)
 

@@ -28,6 +28,7 @@ CONTACT_ROWS: list[Any] = [
 ]
 
 
+@pytest.mark.seldom
 def test_example_of_aws_gives_a_table_for_each_array(shared_spark: SparkSession) -> None:
     tables = frame_of(shared_spark, CONTACT_ROWS, CONTACTS).relationalize("hist_root", "s3://glue-sample/temp-dir/")
     assert list(tables.keys()) == ["hist_root", "hist_root_contact_details"]
@@ -47,6 +48,7 @@ def test_example_of_aws_gives_a_table_for_each_array(shared_spark: SparkSession)
     assert rows_of(details) == [(2, 0, "fax", "202-225-7856"), (2, 1, "phone", "202-225-2711")]
 
 
+@pytest.mark.seldom
 def test_structs_become_columns_named_by_their_path(shared_spark: SparkSession) -> None:
     tables = friends(shared_spark).relationalize("root")
     assert tables.select("root").toDF().columns == ["name", "age", "location.state", "location.county", "friends"]
@@ -78,6 +80,7 @@ def test_arrays_in_arrays_are_tables_with_ids_of_their_own(shared_spark: SparkSe
     assert rows_of(inner.orderBy("id", "index")) == [(1, 0, "x"), (1, 1, "y"), (2, 0, "z"), (3, 0, "u")]
 
 
+@pytest.mark.seldom
 def test_tables_join_back_whatever_the_number_of_partitions(shared_spark: SparkSession) -> None:
     many = shared_spark.range(100).select(
         F.col("id").alias("key"), F.expr("transform(sequence(1, int(id % 3)), x -> id * 10)").alias("items")
@@ -92,6 +95,7 @@ def test_tables_join_back_whatever_the_number_of_partitions(shared_spark: SparkS
     assert len(joined) == 99
 
 
+@pytest.mark.seldom
 def test_second_action_gives_the_same_ids_of_rows_in_no_order(shared_spark: SparkSession) -> None:
     shuffled = shared_spark.range(200).select("id", F.rand().alias("r"), F.array("id").alias("a")).repartition(5, "r")
     tables = DynamicFrame.fromDF(shuffled, GlueContext(shared_spark), "shuffled").relationalize("root")
@@ -99,12 +103,14 @@ def test_second_action_gives_the_same_ids_of_rows_in_no_order(shared_spark: Spar
     assert {tuple(row) for row in root.collect()} == {tuple(row) for row in root.collect()}
 
 
+@pytest.mark.seldom
 def test_map_is_an_array_of_its_entries(shared_spark: SparkSession) -> None:
     tables = frame_of(shared_spark, [({"a": 1},), ({},)], "m map<string, int>").relationalize("root")
     assert tables.select("root_m").toDF().columns == ["id", "index", "m.val.key", "m.val.value"]
     assert rows_of(tables.select("root_m")) == [(1, 0, "a", 1)]
 
 
+@pytest.mark.seldom
 def test_array_in_some_records_and_text_in_others(shared_spark: SparkSession) -> None:
     kind = ChoiceType([StringType(), ArrayType(IntegerType())])
     frame = shared_spark.createDataFrame(
@@ -116,6 +122,7 @@ def test_array_in_some_records_and_text_in_others(shared_spark: SparkSession) ->
     assert rows_of(tables.select("root_v_array")) == [(1, 0, 5), (1, 1, 6)]
 
 
+@pytest.mark.seldom
 def test_what_parquet_cannot_hold_is_kept(shared_spark: SparkSession) -> None:
     frame = frame_of(shared_spark, [(None, [None], 1)], "nothing void, a array<void>, id int")
     tables = frame.relationalize("root")

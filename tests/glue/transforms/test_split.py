@@ -23,6 +23,7 @@ def test_example_of_aws_splits_fields(shared_spark: SparkSession) -> None:
     assert tree(split.select("right")) == ["|-- contact_details.val.type: string"]
 
 
+@pytest.mark.seldom
 def test_example_of_aws_splits_rows(shared_spark: SparkSession) -> None:
     frame = frame_of(shared_spark, [(n, 0, "fax") for n in (1, 10, 11, 20)], CONTACTS)
     split = frame.split_rows({"id": {">": 10}}, "high", "low")
@@ -30,6 +31,7 @@ def test_example_of_aws_splits_rows(shared_spark: SparkSession) -> None:
     assert [row[0] for row in rows_of(split.select("high"))] == [11, 20]
 
 
+@pytest.mark.seldom
 def test_all_comparisons_hold_and_null_holds_none(shared_spark: SparkSession) -> None:
     frame = frame_of(shared_spark, [(5, "a"), (15, "a"), (15, "b"), (None, "a")], "age int, kind string")
     split = SplitRows.apply(frame, {"age": {">": 10, "<": 20}, "kind": {"=": "a"}})
@@ -70,6 +72,7 @@ def lines_of(path: Path) -> list[Any]:
     return [json.loads(line) for part in sorted(path.glob("part-*")) for line in part.read_text().splitlines()]
 
 
+@pytest.mark.seldom
 def test_example_of_aws_writes_the_first_records_as_json(shared_spark: SparkSession, tmp_path: Path) -> None:
     names = frame_of(
         shared_spark, [("Collins", "1944"), ("Huizenga", None), ("Crapo", "1951")], "name string, born string"
@@ -79,6 +82,7 @@ def test_example_of_aws_writes_the_first_records_as_json(shared_spark: SparkSess
     assert handed_on.count() == 3
 
 
+@pytest.mark.seldom
 @pytest.mark.parametrize(("options", "expected"), [({"prob": 1.0}, 3), ('{"prob": 0, "topk": 5}', 0), (None, 3)])
 def test_sample_is_as_large_as_asked(shared_spark: SparkSession, tmp_path: Path, options: Any, expected: int) -> None:
     frame = frame_of(shared_spark, [(1,), (2,), (3,)], "id int")

@@ -18,6 +18,7 @@ from tests.glue.transforms.frames import dicts_of, frame_of, rows_of, tree
 _TEXT = json.dumps({"Street": "1108 ROSS", "City": "DOTHAN", "Zip.Code": "36301", "Array": ["a", "b"]})
 
 
+@pytest.mark.seldom
 def test_example_of_aws_makes_a_struct_of_json(shared_spark: SparkSession) -> None:
     frame = frame_of(
         shared_spark, [("$5777", _TEXT, "10001"), ("$1", None, "2")], "Total string, AddressString string, Id string"
@@ -45,6 +46,7 @@ def test_texts_that_differ_in_type_make_a_choice(shared_spark: SparkSession) -> 
     assert set(tree(unboxed)) >= {"|-- v: choice", "|    |-- string", "|    |-- int", "|    |-- array"}
 
 
+@pytest.mark.seldom
 def test_text_that_is_no_json_is_an_error_record(shared_spark: SparkSession) -> None:
     frame = frame_of(shared_spark, [(1, '{"a": 1}'), (2, '{"a": ')], "id int, v string")
     unboxed = Unbox.apply(frame, "v", "json")
@@ -59,12 +61,14 @@ def test_nested_text_is_parsed_where_it_stands(shared_spark: SparkSession) -> No
     assert sorted(rows_of(unboxed), key=repr) == [(("x", (1,)),), (None,)]
 
 
+@pytest.mark.seldom
 def test_schema_given_is_the_one_taken(shared_spark: SparkSession) -> None:
     schema = spark_types.StructType().add("a", "long").add("gone", "string").json()
     unboxed = frame_of(shared_spark, [('{"a": 1}',)], "v string").unbox("v", "json", withSchema=schema)
     assert rows_of(unboxed) == [((1, None),)]
 
 
+@pytest.mark.seldom
 def test_text_that_is_no_json_is_an_error_record_where_a_schema_is_given(shared_spark: SparkSession) -> None:
     schema = spark_types.StructType().add("a", "long").json()
     texts = ['{"a": 1}', '{"a": ', "not json", "5", '{"a": "x"}', "null", " ", None]
@@ -79,6 +83,7 @@ def test_text_that_is_no_json_is_an_error_record_where_a_schema_is_given(shared_
     assert errors[0]["callsite"] == {"site": "parsed", "info": "here"}
 
 
+@pytest.mark.seldom
 @pytest.mark.parametrize("options", [{}, {"withSchema": spark_types.StructType().add("a", "long").json()}])
 def test_frame_with_more_bad_texts_than_allowed_is_not_written(
     shared_spark: SparkSession, options: dict[str, Any]
@@ -96,6 +101,7 @@ def test_texts_with_different_lines_of_names_are_refused(shared_spark: SparkSess
         frame.unbox("v", "csv", withHeader=True)
 
 
+@pytest.mark.seldom
 @pytest.mark.parametrize(
     ("text", "options", "expected"),
     [

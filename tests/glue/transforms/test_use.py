@@ -31,6 +31,7 @@ def copy(script: Script, made: Callable[[DynamicFrame], Any]) -> None:
     script.run(body)
 
 
+@pytest.mark.seldom
 @pytest.mark.parametrize("name", ["root", "root_items"])
 def test_table_of_relationalize_counts_as_made_from_its_context(
     script: Script, name: str, caplog: pytest.LogCaptureFixture
@@ -39,6 +40,7 @@ def test_table_of_relationalize_counts_as_made_from_its_context(
     assert "is known to be made from" not in caplog.text
 
 
+@pytest.mark.seldom
 def test_record_of_map_counts_as_made_from_its_context(script: Script, caplog: pytest.LogCaptureFixture) -> None:
     copy(script, lambda orders: orders.map(lambda record: record))
     assert "is known to be made from" not in caplog.text

@@ -90,6 +90,7 @@ def test_run_sees_what_it_has_added_and_others_see_it_once_it_is_committed(scrip
     assert rows(script) == ['{"day":1}']
 
 
+@pytest.mark.seldom
 def test_run_that_fails_behind_its_watermark_leaves_none_and_its_retry_works(script: Script, marks: Watermarks) -> None:
     with pytest.raises(Killed):
         script.run(copy(script, marks, 1, then=stop))
@@ -107,6 +108,7 @@ def die_behind_the_commit(script: Script, marks: Watermarks, monkeypatch: pytest
             script.run(copy(script, marks, 1))
 
 
+@pytest.mark.seldom
 def test_run_that_dies_behind_its_commit_leaves_its_watermark_to_the_next(
     script: Script, marks: Watermarks, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -119,6 +121,7 @@ def test_run_that_dies_behind_its_commit_leaves_its_watermark_to_the_next(
     assert rows(script) == ['{"day":1}', '{"day":2}']
 
 
+@pytest.mark.seldom
 def test_what_was_left_is_kept_until_the_script_asks_its_table(
     script: Script, marks: Watermarks, client: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -161,6 +164,7 @@ def test_table_that_is_missing_fails_the_run_before_its_commit(script: Script, c
     assert script.run(lambda _: None) is None
 
 
+@pytest.mark.seldom
 def test_watermark_that_can_not_be_written_behind_the_commit_says_where_it_is(
     script: Script, marks: Watermarks, client: Any
 ) -> None:

@@ -30,10 +30,12 @@ def put(path: Path, text: str = "") -> None:
     path.write_text(text, encoding="utf-8")
 
 
+@pytest.mark.seldom
 def test_import_works_without_any_package_of_that_name(tmp_path: Path) -> None:
     assert imported(tmp_path, path=f":{ROOT}/airflow_bookmarks/glue/path") == OURS
 
 
+@pytest.mark.seldom
 @pytest.mark.parametrize("has_helpers", [True, False])
 def test_import_works_beside_a_package_of_the_project(tmp_path: Path, has_helpers: bool) -> None:
     put(tmp_path / "scripts/__init__.py")

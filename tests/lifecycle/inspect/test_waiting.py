@@ -390,6 +390,7 @@ def test_200_waits_on_200_jobs_cost_at_most_four_requests_a_look(
     assert 2 <= len(requests) <= 4
 
 
+@pytest.mark.seldom
 @MARKET
 def test_only_the_job_that_moved_is_asked_for_its_runs(market: tuple[Shop, RecordingTable]) -> None:
     shop, table = market
@@ -560,6 +561,7 @@ class _Story:
         commit_only(self.shop, seconds=AT + self.random.randint(0, 10) * 3600)
 
 
+@pytest.mark.seldom
 @pytest.mark.parametrize("seed", range(6))
 def test_what_is_remembered_changes_no_answer(shop: Shop, seed: int) -> None:
     waits = [news(), news(consumer="late"), Wait(("up",), DagRunDone("x")), Wait(("up",), LogicalDateDone(DAY))]

@@ -290,6 +290,7 @@ def paths(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
     return [*([path] if path else []), *below]
 
 
+@pytest.mark.seldom
 def test_any_attribute_may_be_damaged(shop: Shop) -> None:
     deep(shop)
     items = dict(shop.store.table.query(shop.store.keys("copy").partition))

@@ -110,6 +110,7 @@ def test_job_that_was_never_there_is_an_error(shop: Shop) -> None:
         examine(shop.store, jobs=["nobody"])
 
 
+@pytest.mark.seldom
 def test_every_step_of_a_varied_history_is_sound(shop: Shop, large: bool) -> None:
     shop.mode = Mode.OVERWRITE_PARTITIONS
 

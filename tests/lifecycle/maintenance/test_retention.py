@@ -882,6 +882,7 @@ def test_collector_at_any_moment_of_a_year_takes_nothing_that_is_needed(
 # ---- on every backend
 
 
+@pytest.mark.seldom
 def test_collection_on_this_backend(table: Table, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     everything_in_blobs(monkeypatch)
     store = BookmarkStore(table, "test")

@@ -176,6 +176,7 @@ def read_upstreams(shop: Shop, first: int, last: int) -> None:
     run.commit()
 
 
+@pytest.mark.seldom
 def test_upstream_that_no_change_could_take_back_is_refused_before_it_is_read(shop: Shop) -> None:
     shop.put("a.txt", "x")
     read_upstreams(shop, 0, 50)

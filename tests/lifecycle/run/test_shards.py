@@ -153,6 +153,7 @@ def test_one_task_more_reads_nothing_twice_and_loses_nothing(shop: Shop) -> None
     assert shop.target_lines() == first + second
 
 
+@pytest.mark.seldom
 def test_tasks_that_say_another_n_at_the_same_time_read_each_file_once(shop: Shop) -> None:
     lines = put(shop, [f"f{i}" for i in range(40)])
 
@@ -161,6 +162,7 @@ def test_tasks_that_say_another_n_at_the_same_time_read_each_file_once(shop: Sho
     assert shop.target_lines() == lines
 
 
+@pytest.mark.seldom
 def test_ranges_and_shares_follow_each_other(shop: Shop) -> None:
     task = Task(shop)
     first = put(shop, [f"a{i}" for i in range(30)])
@@ -177,6 +179,7 @@ def test_late_file_is_read_by_its_shard(shop: Shop) -> None:
     assert task.run_all(shards(3)) == ["line of late"]
 
 
+@pytest.mark.seldom
 def test_file_that_was_overwritten_is_read_again_by_the_shard_that_read_it(shop: Shop) -> None:
     task = Task(shop)
     put(shop, [f"f{i}" for i in range(10)])
@@ -206,6 +209,7 @@ def test_shard_that_another_task_works_on_is_busy(shop: Shop) -> None:
     run.abort("over")
 
 
+@pytest.mark.seldom
 def test_partition_is_read_by_one_shard(shop: Shop) -> None:
     task = Task(shop, by="partition")
     names = [f"month={m}/f{i}" for m in range(1, 13) for i in range(3)]
@@ -300,6 +304,7 @@ def test_pending_of_a_shard_is_what_belongs_to_it(shop: Shop) -> None:
     assert all(each.is_known for each in found.values())
 
 
+@pytest.mark.seldom
 def test_file_of_another_shard_makes_none_late(shop: Shop) -> None:
     put(shop, ["new"], seconds=1_700_000_000)
     task = Task(
@@ -324,6 +329,7 @@ def test_types_of_partition_columns_are_settled_over_all_shards(shop: Shop) -> N
     assert types == [{"code": "string"}, {"code": "string"}]
 
 
+@pytest.mark.seldom
 def test_start_now_leaves_to_each_shard_what_comes(shop: Shop) -> None:
     put(shop, [f"f{i}" for i in range(20)])
     task = Task(shop)
@@ -371,6 +377,7 @@ def test_bookmark_of_the_whole_does_not_fit_a_shard(shop: Shop) -> None:
 # ---- upstreams
 
 
+@pytest.mark.seldom
 def test_shards_read_each_file_of_an_unsharded_upstream_once(shop: Shop) -> None:
     lines = put(shop, [f"f{i}" for i in range(20)])
     shop.run("whole")

@@ -261,6 +261,7 @@ def test_container_of_azure_is_no_user(scheme: str, monkeypatch: pytest.MonkeyPa
     assert check_manifest_uri(uri) == uri
 
 
+@pytest.mark.seldom
 def test_manifest_lies_in_s3(moto_url: str, aws_session: boto3.session.Session) -> None:
     settings = settings_for(moto_url)
     client, bucket = client_for(aws_session, settings), f"temp-{uuid.uuid4().hex}"

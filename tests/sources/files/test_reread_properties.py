@@ -143,6 +143,7 @@ def test_target_has_what_is_there_of_each_partition_that_anything_came_to(
         seen |= {path: version for files in job.present().values() for path, version in files.items()}
 
 
+@pytest.mark.seldom
 @given(history=HISTORIES)
 @settings(deadline=None, max_examples=100)
 def test_file_that_is_read_with_its_partition_is_no_new_entry_of_the_ledger(history: list[There]) -> None:

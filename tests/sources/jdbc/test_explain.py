@@ -64,6 +64,7 @@ def test_nothing_new_is_found_by_the_index_alone(big: Shop, keys: tuple[str, ...
     check_by_index(big, big.source(table="big", keys=keys, zone="UTC"), 2)
 
 
+@pytest.mark.seldom
 @pytest.mark.parametrize("keys", [("id",), ("at", "id"), ("at",), ("n",)], ids=",".join)
 def test_late_rows_are_looked_for_in_the_trailing_window_alone(
     big: Shop, keys: tuple[str, ...], monkeypatch: pytest.MonkeyPatch

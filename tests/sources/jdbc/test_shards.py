@@ -122,6 +122,7 @@ def test_task_more_takes_over_positions(shop: Shop) -> None:
     assert after in ([], [(201,)])
 
 
+@pytest.mark.seldom
 @pytest.mark.slow
 @pytest.mark.parametrize(("keys", "is_shared"), each_once([("at", "id"), ("id",)], [True, False]), ids=str)
 def test_nothing_is_lost_or_doubled_while_others_write(shop: Shop, keys: tuple[str, ...], is_shared: bool) -> None:

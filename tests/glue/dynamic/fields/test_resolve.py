@@ -58,6 +58,7 @@ def test_make_cols_makes_a_column_for_each_type(orders: DynamicFrame) -> None:
     ]
 
 
+@pytest.mark.seldom
 def test_make_struct_makes_a_struct_of_the_types(orders: DynamicFrame) -> None:
     made = orders.resolveChoice(specs=[("price", "make_struct")])
 
@@ -67,6 +68,7 @@ def test_make_struct_makes_a_struct_of_the_types(orders: DynamicFrame) -> None:
     assert _values(made, "price")[0] == {"int": 100, "string": None, "struct": None}
 
 
+@pytest.mark.seldom
 def test_one_action_settles_all_choices(orders: DynamicFrame) -> None:
     assert "choice" not in tree(orders.resolveChoice(choice="cast:string"))
     cols = orders.resolveChoice(choice="make_cols")
@@ -95,6 +97,7 @@ def test_to_df_has_structs_or_what_options_say(orders: DynamicFrame) -> None:
         orders.toDF([ResolveOption("price", "Drop", IntegerType())])
 
 
+@pytest.mark.seldom
 def test_catalog_says_the_type_of_each_choice(spark: SparkSession) -> None:
     spark.conf.set("spark.bookmarks.glue.catalog", "hive")
     spark.sql("CREATE TABLE orders_of_choices (price DOUBLE, `s` STRUCT<code: STRING>, other INT) USING parquet")

@@ -23,6 +23,7 @@ def friends(shared_spark: SparkSession) -> DynamicFrame:
     return frame_of(shared_spark, *FRIENDS)
 
 
+@pytest.mark.seldom
 def test_fields_are_left_out_also_of_structs_in_arrays(friends: DynamicFrame) -> None:
     rest = friends.drop_fields(paths=["age", "location.county", "friends.age", "absent", "location.absent"])
 
@@ -65,6 +66,7 @@ RENAMES = {
 }
 
 
+@pytest.mark.seldom
 @pytest.mark.parametrize(("old", "new", "columns"), RENAMES.values(), ids=RENAMES)
 def test_field_is_renamed_and_keeps_its_type(friends: DynamicFrame, old: str, new: str, columns: list[str]) -> None:
     made = friends.rename_field(old, new)
@@ -88,6 +90,7 @@ def test_rename_to_a_name_that_is_taken_or_out_of_an_array_is_an_error(friends: 
         friends.rename_field("friends.age", "ages")
 
 
+@pytest.mark.seldom
 def test_only_fields_of_type_null_are_null_fields(spark: SparkSession) -> None:
     frame = frame_of(spark, '{"a": null, "s": {"b": null, "c": 1}, "l": [{"d": null, "e": 1}], "t": {"f": null}}')
 
