@@ -282,16 +282,21 @@ TASKS = {
     TaskFate.TIMED_OUT: SUBMIT.format(arguments="retries=1, execution_timeout=timedelta(hours=1)"),
     TaskFate.DEFERRED: LIVY.format(arguments="retries=1"),
 }
-# Each fate of a driver with one of a task; `make test-all` plays each with each.
+# Each fate of a driver with one of a task; the matrix plays the other fates of a task, too,
+# and `make test-all` each with each.
 SHORT = {
     (DriverFate.DIED, TaskFate.RETRIED),
     (DriverFate.COMMITTED, TaskFate.KILLED),
     (DriverFate.RUNNING, TaskFate.CLEARED),
 }
+OF_TASKS = {(DriverFate.COMMITTED, TaskFate.DEFERRED), (DriverFate.RUNNING, TaskFate.TIMED_OUT)}
 
 
 def marks_of(pairing: Pairing) -> list[pytest.MarkDecorator]:
-    return [] if (pairing.driver, pairing.task) in SHORT else [pytest.mark.thorough]
+    fates = (pairing.driver, pairing.task)
+    if fates in SHORT:
+        return []
+    return [pytest.mark.seldom if fates in OF_TASKS else pytest.mark.thorough]
 
 
 CASES = [pytest.param(pairing, "python", id=f"{pairing.name}", marks=marks_of(pairing)) for pairing in PAIRINGS]

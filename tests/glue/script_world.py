@@ -10,6 +10,7 @@ Beside each script of `scripts/` lies a table of what it is given and what has t
     outputs      for each target: its format, its rows after each run, and those of the last as text, sorted
     disabled     the rows of the target after each of two runs with disable; default: everything, then twice that
     thorough     whether only `make test-all` and `make glue-scripts` run it: it is much like another one
+    seldom       whether `make test` leaves it out, and the matrix runs it
     database     whether it needs a database, and so a Spark with its driver
     watermarks   whether the script keeps some in DynamoDB
     unmanaged    of a target that the script writes by itself, at least once: it is not killed

@@ -25,7 +25,6 @@ from tests.spark.drivers import dies_at
 
 # Those with a database need a Spark with its driver: database_script_promises.py runs them.
 NAMES = sorted(path.stem for path in FOLDER.glob("*.toml") if "\ndatabase = true\n" not in f"\n{path.read_text()}")
-_THOROUGH = {name for name in NAMES if "\nthorough = true\n" in (FOLDER / f"{name}.toml").read_text()}
 # With these alone a driver that dies leaves something that is the next one's to finish, or to do again.
 _POINTS = (Failpoint.STAGED, Failpoint.COMMITTED)
 _MORE_BEHIND = (Failpoint.PUBLISHING, Failpoint.MOVED, Failpoint.PUBLISHED, Failpoint.MARKED)
@@ -94,7 +93,13 @@ def _names(often: Collection[str]) -> list[Any]:
     return [pytest.param(name, marks=() if name in often else pytest.mark.thorough) for name in NAMES]
 
 
-@pytest.mark.parametrize("name", _names(set(NAMES) - _THOROUGH))
+def _marks_of(name: str) -> list[pytest.MarkDecorator]:
+    told = (FOLDER / f"{name}.toml").read_text()
+    marks = {"thorough": pytest.mark.thorough, "seldom": pytest.mark.seldom}
+    return [mark for word, mark in marks.items() if f"\n{word} = true\n" in told]
+
+
+@pytest.mark.parametrize("name", [pytest.param(name, marks=_marks_of(name)) for name in NAMES])
 def test_script_reads_each_input_once_and_writes_each_row_once(name: str, world_of: MakeWorld) -> None:
     world = world_of(name)
     read: dict[str, list[int]] = {ctx: [] for ctx in world.told.get("read", {})}

@@ -92,6 +92,7 @@ def folders(lake: Lake) -> list[Path]:
 
 
 FEW_STEPS = (Failpoint.PLANNED, Failpoint.COMMITTED)
+MORE_STEPS = (Failpoint.TAKEN, Failpoint.PUBLISHED)
 FIRST = [(1, "one", 10, "insert"), (2, "two", 20, "insert")]
 
 
@@ -608,7 +609,14 @@ def test_pending_set_and_doctor_say_that_they_do_not_know(lake: Lake, shop: Shop
 # ---- crashes
 
 
-KILLS = [point if point in FEW_STEPS else pytest.param(point, marks=pytest.mark.thorough) for point in Failpoint]
+def marks_of(point: Failpoint) -> list[pytest.MarkDecorator]:
+    """Let `make test` play few points of a kill, and the matrix some more."""
+    if point in FEW_STEPS:
+        return []
+    return [pytest.mark.seldom if point in MORE_STEPS else pytest.mark.thorough]
+
+
+KILLS = [pytest.param(point, marks=marks_of(point)) for point in Failpoint]
 
 
 @pytest.mark.parametrize("point", KILLS)

@@ -55,7 +55,6 @@ from tests.conftest import REGION
 from tests.lifecycle.rows import RowTables
 from tests.lifecycle.shop import FILES, Shop
 from tests.store.iam import Call, Gate, allows
-from tests.thorough import mostly_thorough
 
 pytestmark = pytest.mark.xdist_group("policies")  # each verb acts once, in one process
 
@@ -515,8 +514,12 @@ def test_no_verb_of_the_command_line_is_left_out() -> None:
     assert {name.split()[0] for name in READING | CHANGING | OWNING} == {verb.name for verb in VERBS}
 
 
-# What runs ask is asked of their policies by each `make test`; what people ask, by `make test-all`.
-@pytest.fixture(scope="module", params=mostly_thorough(ALL, *RUNNING, *ALONG))
+def _marks_of(verb: str) -> list[pytest.MarkDecorator]:
+    """Let `make test` ask of the policies what runs ask; the matrix and `make test-all` ask what people do, too."""
+    return [] if verb in RUNNING | ALONG else [pytest.mark.seldom]
+
+
+@pytest.fixture(scope="module", params=[pytest.param(verb, marks=_marks_of(verb)) for verb in ALL])
 def recorded(
     request: pytest.FixtureRequest,
     gated: tuple[Gate, boto3.session.Session, DynamoTable],

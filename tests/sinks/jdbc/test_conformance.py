@@ -47,7 +47,7 @@ class TestUpsertWithDeletes(StagedSinkConformance):
         return TableGround(database_login, blobs, columns=columns, key=["row"], upsert=upsert)
 
 
-@pytest.mark.thorough  # the same suite, with other names
+@pytest.mark.seldom  # the same suite, with other names
 class TestNamesWithEveryCharacter(StagedSinkConformance):
     @pytest.fixture
     def ground(self, database_login: DatabaseLogin, blobs: BlobStore) -> TableGround:
