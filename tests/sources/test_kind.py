@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import functools
 from pathlib import Path
 from typing import Any
 
@@ -50,7 +49,7 @@ class Counts(SourceKind[Any]):
         return None
 
 
-@functools.cache
+@pytest.fixture(scope="module")
 def modules() -> dict[str, ast.Module]:
     """Return the modules outside `sources` by name; the driver's readers are of one kind each."""
     found = {}
@@ -104,12 +103,12 @@ def is_name_of_class(node: ast.AST) -> bool:
     return isinstance(node.value, ast.Name) and node.value.id in KIND_CLASSES
 
 
-def test_stored_plans_are_taken_apart_by_their_kind_alone() -> None:
-    assert {name for name, tree in modules().items() if takes_plans_apart(tree)} == TAKE_PLANS_APART
+def test_stored_plans_are_taken_apart_by_their_kind_alone(modules: dict[str, ast.Module]) -> None:
+    assert {name for name, tree in modules.items() if takes_plans_apart(tree)} == TAKE_PLANS_APART
 
 
-def test_kinds_are_compared_by_name_in_no_other_place() -> None:
-    assert {name for name, tree in modules().items() if names_kinds(tree)} == NAME_KINDS
+def test_kinds_are_compared_by_name_in_no_other_place(modules: dict[str, ast.Module]) -> None:
+    assert {name for name, tree in modules.items() if names_kinds(tree)} == NAME_KINDS
 
 
 def test_each_kind_is_registered_under_its_name() -> None:
