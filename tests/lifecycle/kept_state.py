@@ -13,6 +13,7 @@ import os
 import sqlite3
 import sys
 import tempfile
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -54,7 +55,7 @@ def make(shop: Shop) -> None:
 
 def dump(root: Path, database: Path) -> dict[str, Any]:
     """Return items and files as JSON values."""
-    with sqlite3.connect(database) as connection:
+    with closing(sqlite3.connect(database)) as connection:
         items = [list(row) for row in connection.execute("SELECT pk, sk, attributes FROM items ORDER BY pk, sk")]
     files = {
         str(path.relative_to(root)): [path.read_text(), path.stat().st_mtime_ns]
@@ -76,9 +77,8 @@ def restore(kept: Path, database: Path) -> Shop:
     table = SqliteTable(database, create=True)
     BookmarkStore(table, "test").init()
     table.close()
-    with sqlite3.connect(database) as connection:
+    with closing(sqlite3.connect(database)) as connection, connection:
         connection.executemany("INSERT OR REPLACE INTO items VALUES (?, ?, ?)", state["items"])
-    connection.close()
     return Shop(ROOT, BookmarkStore(SqliteTable(database), "test"), runs_made=1000)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+import weakref
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -63,7 +64,9 @@ class Parcels(CollectedSink, CleanedSink):
     kind = "parcels"
 
     def __init__(self, path: Path | str) -> None:
-        self.db = sqlite3.connect(path)
+        self.db = sqlite3.connect(path, check_same_thread=False)
+        # Dropped wherever a test ends: Python 3.13 warns of a connection that nobody closes.
+        weakref.finalize(self, self.db.close)
         self.db.execute("CREATE TABLE IF NOT EXISTS parcels (place TEXT, row TEXT, written TEXT, is_visible INT)")
 
     # ---- what a script does

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+import weakref
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,7 +22,9 @@ class Rows(CommittingSink):
     kind = "rows"
 
     def __init__(self, path: Path | str) -> None:
-        self.db = sqlite3.connect(path)
+        self.db = sqlite3.connect(path, check_same_thread=False)
+        # Dropped wherever a test ends: Python 3.13 warns of a connection that nobody closes.
+        weakref.finalize(self, self.db.close)
         self.db.execute("CREATE TABLE IF NOT EXISTS rows (fence INT, line TEXT, written TEXT)")
         self.db.execute("CREATE TABLE IF NOT EXISTS tokens (fence INT PRIMARY KEY)")
 
@@ -56,7 +59,9 @@ class RowTables(CommittingSink):
         self._tables: dict[str, Rows] = {}
 
     def table(self, output: str) -> Rows:
-        return self._tables.setdefault(output, Rows(self._folder / f"{output}.db"))
+        if output not in self._tables:
+            self._tables[output] = Rows(self._folder / f"{output}.db")
+        return self._tables[output]
 
     def burn(self, output: StoredOutput, fence: int) -> None:
         self.table(output.name).burn(output, fence)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing
 from datetime import date, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -463,7 +464,7 @@ def test_password_is_neither_in_state_nor_in_the_log(
     password = pg.login.password
     assert password
     (path,) = tmp_path.glob("bookmarks.db")
-    with sqlite3.connect(path) as database:
+    with closing(sqlite3.connect(path)) as database:
         state = "\n".join(database.iterdump())
     assert "conn:dw#public.dim" in state
     assert password not in state

@@ -15,6 +15,7 @@ import random as _random
 import sqlite3
 import threading
 import time
+import weakref
 from contextlib import ExitStack, contextmanager, suppress
 from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import quote
@@ -109,6 +110,9 @@ class SqliteTable:
         self._connections: dict[tuple[int, threading.Thread], sqlite3.Connection] = {}
         self._identity: tuple[int, int] | None = None
         self._is_closed = False
+        # Hooks and triggers drop a table without closing it, and Python 3.13 warns of connections that end so. Not at
+        # exit: a daemon thread may still be in the middle of a call.
+        weakref.finalize(self, _close_own, self._connections).atexit = False
 
     # ---- the protocol
 
@@ -169,8 +173,7 @@ class SqliteTable:
         """See `Table.close`. What was in memory is lost."""
         with self._lock:
             self._is_closed = True
-            for key in [key for key in self._connections if key[0] in (os.getpid(), _SHARED[0])]:
-                self._connections.pop(key).close()
+            _close_own(self._connections)
 
     # ---- transactions and pages
 
@@ -289,7 +292,7 @@ class SqliteTable:
         return self._connections[me]
 
     def _drop_connections_of_ended_threads(self) -> None:
-        # Those of a parent process stay untouched: SQLite forbids a forked child even to close them.
+        # Those of a parent process stay untouched, as in `_close_own`.
         for key in [key for key in self._connections if key[0] == os.getpid() and not key[1].is_alive()]:
             self._connections.pop(key).close()
 
@@ -365,6 +368,12 @@ class SqliteTable:
 
 
 # ---- the file
+
+
+def _close_own(connections: dict[tuple[int, threading.Thread], sqlite3.Connection]) -> None:
+    # Those of a parent process stay untouched: SQLite forbids a forked child even to close them.
+    for key in [key for key in connections if key[0] in (os.getpid(), _SHARED[0])]:
+        connections.pop(key).close()
 
 
 def _is_laid_out(connection: sqlite3.Connection, path: str) -> bool:

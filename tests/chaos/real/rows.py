@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+import weakref
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -23,7 +24,9 @@ class RowSink(CommittingSink):
     kind = KIND
 
     def __init__(self, path: Path) -> None:
-        self._db = sqlite3.connect(path, timeout=STUCK_S)
+        self._db = sqlite3.connect(path, timeout=STUCK_S, check_same_thread=False)
+        # Dropped wherever a test ends: Python 3.13 warns of a connection that nobody closes.
+        weakref.finalize(self, self._db.close)
         with self._db:
             self._db.execute("CREATE TABLE IF NOT EXISTS rows (fence INT, line TEXT)")
             self._db.execute("CREATE TABLE IF NOT EXISTS tokens (fence INT PRIMARY KEY)")

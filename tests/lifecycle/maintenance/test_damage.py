@@ -6,7 +6,7 @@ import copy
 import json
 import sqlite3
 from collections.abc import Callable, Iterator
-from contextlib import redirect_stderr, redirect_stdout
+from contextlib import closing, redirect_stderr, redirect_stdout
 from io import StringIO
 from random import Random
 from typing import Any
@@ -180,9 +180,8 @@ def test_item_of_the_file_that_is_no_json_stops_its_own_job_alone(shop: Shop) ->
 def spoil(shop: Shop, pk: str, sk: str, text: str) -> None:
     """Write what is no item into the file of the table."""
     path = shop.store.table.describe()["path"]
-    with sqlite3.connect(path) as connection:
+    with closing(sqlite3.connect(path)) as connection, connection:
         connection.execute("UPDATE items SET attributes = ? WHERE pk = ? AND sk = ?", (text, pk, sk))
-    connection.close()
 
 
 # ---- the way out

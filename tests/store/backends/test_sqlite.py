@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import multiprocessing
 import os
 import sqlite3
@@ -196,6 +197,22 @@ def test_a_table_is_used_by_threads_that_come_and_go(table: SqliteTable) -> None
         thread.join()
     assert table.get([HEAD]) == {HEAD: {"fence": 19}}
     assert len(table._connections) <= 2  # those of ended threads are closed
+
+
+@pytest.mark.parametrize("where", ["bookmarks.db", ":memory:"])
+def test_table_that_is_dropped_closes_its_connections(
+    where: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    table = SqliteTable(where, create=True)
+    table.get([HEAD])
+    (connection,) = table._connections.values()
+
+    del table
+    gc.collect()
+
+    with pytest.raises(sqlite3.ProgrammingError, match="closed"):
+        connection.execute("SELECT 1")
 
 
 # ---- processes
